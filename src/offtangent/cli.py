@@ -1,0 +1,417 @@
+"""The words a person types."""
+
+import difflib
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from offtangent import __version__
+from offtangent._errors import InputError
+from offtangent.papers import PAPERS
+
+if TYPE_CHECKING:
+    from offtangent import lab
+    from offtangent.lab.worker import Done
+
+PAGE = "report.html"
+COLOURS = {"holds": "green", "fails": "bold red", "refuted as printed": "yellow"}
+
+app = typer.Typer(
+    help="What a neural network learns on, and beyond, its tangent kernel: five papers, measured.",
+    epilog="Start with: offtangent run arora/fig1 --profile smoke",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+
+
+def main() -> None:
+    app()
+
+
+def polite(command: Callable[..., None]) -> Callable[..., None]:
+    """What a person can mend is told in a sentence, without a traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        from offtangent.lab import Interrupted
+        from offtangent.lab.store import StoreFull
+
+        try:
+            command(*args, **kwargs)
+        except InputError as error:
+            _stop(str(error), 2)
+        except StoreFull as error:
+            _stop(str(error.strerror or error), 1)
+        except Interrupted as error:
+            _stop(str(error), 130)
+        except KeyboardInterrupt:
+            _stop("Interrupted. Run the same command again to go on.", 130)
+
+    return wrapped
+
+
+def _stop(message: str, status: int) -> NoReturn:
+    err.print(Text(f"offtangent: {message}"), soft_wrap=True)
+    raise typer.Exit(status)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"offtangent {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None: ...
+
+
+@app.command("list", epilog="Example: offtangent list")
+@polite
+def list_() -> None:
+    """List the experiments, with the selector that `run` takes."""
+    table = Table("experiment", "what it shows", "profiles", box=None, pad_edge=False)
+    for paper in PAPERS:
+        table.add_row(Text(paper.name, style="bold"), Text(f"{paper.authors} ({paper.year}): {paper.title}"), "")
+        for experiment in _experiments(paper.name):
+            table.add_row(experiment.name, Text(experiment.title), ", ".join(experiment.profiles))
+    out.print(table)
+
+
+@app.command(epilog="Example: offtangent run arora/fig1 --profile smoke --on processes:2 --out my-run")
+@polite
+def run(
+    selectors: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SELECTOR]...", help="arora, arora/fig1, a glob, or a file of your own; default: all."),
+    ] = None,
+    profile: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (a GPU).")] = "laptop",
+    on: Annotated[
+        str | None,
+        typer.Option(
+            help="local, processes:N, dask:ADDRESS or slurm:PARTITION; default: a process a core, local on a GPU."
+        ),
+    ] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Where results are kept and the page is written.")] = Path(
+        "offtangent-run"
+    ),
+    fresh: Annotated[bool, typer.Option(help="Compute everything again, whatever is stored.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the cells with expected time and memory; run nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print claims and paths as JSON.")] = False,
+) -> None:
+    """Run experiments, judge their claims, and write the report.
+
+    Finished cells are kept in the output folder: stop a run at any moment, start it again, and it goes on.
+    Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error.
+    """
+    from offtangent import lab
+    from offtangent.lab.records import record_of
+
+    experiments = select(selectors or [])
+    _check_profile(profile, experiments)
+    store = lab.Store.open(folder)
+    os.environ.update({k: v for k, v in _cache_settings(store).items() if k not in os.environ})
+    placement = lab.parse_placement(on)
+    todo = lab.plan(experiments, profile, store, fresh=fresh)
+    if dry_run:
+        _forecast(todo, placement, as_json)
+        return
+    with _progress(todo) as on_done:
+        outcomes = lab.run(todo, store, placement, on_done=on_done)
+    for line in store.damaged:
+        err.print(Text(f"Damaged and computed again: {line}", style="yellow"))
+    records = [record_of(outcome) for outcome in outcomes]
+    paths = [lab.write_record(record, folder / "results") for record in records]
+    claims = [
+        (o.experiment.name, claim) for o in outcomes if len(o.results) for claim in o.experiment.claims(o.results)
+    ]
+    page = _page(experiments, records, folder, {"profile": profile, "executor": str(placement)})
+    failures = [(job, done) for outcome in outcomes for job, done in outcome.failures]
+    if as_json:
+        told = {
+            "profile": profile,
+            "computed": sum(outcome.computed for outcome in outcomes),
+            "reused": sum(outcome.reused for outcome in outcomes),
+            "damaged": store.damaged,
+            "failures": [
+                {"experiment": j.experiment.name, "cell": repr(j.cell), "error": d.error} for j, d in failures
+            ],
+            "claims": [{"experiment": name, **asdict(claim)} for name, claim in claims],
+            "results": [str(path) for path in paths],
+            "report": str(page) if page else None,
+        }
+        print(json.dumps(told, ensure_ascii=False, indent=1))
+    else:
+        _print_claims(claims)
+        _print_failures(failures, folder)
+        computed, reused = sum(o.computed for o in outcomes), sum(o.reused for o in outcomes)
+        out.print(f"{computed} cells computed, {reused} taken from {folder}.")
+        if page:
+            out.print(Text(f"Report: {page}"), soft_wrap=True)
+    if failures or any(claim.verdict == lab.Verdict.FAILS for _, claim in claims):
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: offtangent report my-run")
+@polite
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The output folder of a run.")],
+    selectors: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="Your own experiments, if the run had any."),
+    ] = None,
+) -> None:
+    """Write the report of an earlier run again, from its results and those that come with the package."""
+    from offtangent import lab
+
+    known = {experiment.name: experiment for experiment in [*_experiments(), *(select(selectors) if selectors else [])]}
+    paths = sorted((folder / "results").glob("*.json"))
+    if not paths:
+        raise InputError(f"There are no results in {folder / 'results'}. Make some with: offtangent run --out {folder}")
+    records = [lab.read_record(path, known) for path in paths]
+    names = dict.fromkeys(record.name for record in records)
+    page = _page([known[name] for name in names], records, folder, {})
+    if page is None:
+        raise typer.Exit(1)
+    out.print(Text(f"Report: {page}"), soft_wrap=True)
+
+
+@app.command(epilog="Example: offtangent info")
+@polite
+def info() -> None:
+    """Show versions, devices and the data sets found."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    import jax
+
+    from offtangent import data
+    from offtangent.data._catalogue import data_folder
+    from offtangent.lab.records import committed_records
+
+    table = Table.grid(padding=(0, 2))
+    table.add_row("offtangent", __version__)
+    for package in (
+        "jax",
+        "equinox",
+        "optax",
+        "numpy",
+        "xarray",
+        "plotly",
+        "distributed",
+        "submitit",
+        "pyarrow",
+    ):
+        try:
+            table.add_row(package, version(package))
+        except PackageNotFoundError:
+            table.add_row(package, "not installed")
+    table.add_row("python", sys.version.split()[0])
+    for device in jax.devices():
+        table.add_row("device", f"{device.platform}: {device.device_kind}")
+    table.add_row("data folder", Text(f"{data_folder()} (set OFFTANGENT_DATA to change it)"))
+    for name in ("digits", "mnist", "cifar10"):
+        missing = f"not found; offtangent.data.download({name!r}) fetches it"
+        table.add_row(f"  {name}", "found" if data.available(name) else missing)
+    table.add_row("results at the papers' sizes", ", ".join(path.stem for path in committed_records()) or "none")
+    out.print(table)
+
+
+def select(selectors: Sequence[str]) -> "list[lab.Experiment]":
+    """The experiments that selectors name, each once: a paper, an experiment, a glob, or a file."""
+    from offtangent.lab import load_experiment
+
+    known = _experiments()
+    if not selectors:
+        return known
+    chosen: dict[str, lab.Experiment] = {}
+    for selector in selectors:
+        if selector.endswith(".py"):
+            found = [load_experiment(Path(selector))]
+        else:
+            patterns = (selector, f"{selector}/*")
+            found = [e for e in known if any(fnmatch(e.name, pattern) for pattern in patterns)]
+        if not found:
+            names = [*(paper.name for paper in PAPERS), *(experiment.name for experiment in known)]
+            near = difflib.get_close_matches(selector, names, n=1, cutoff=0.4)
+            hint = f"Did you mean {near[0]!r}?" if near else "'offtangent list' shows what there is."
+            raise InputError(f"Nothing is called {selector!r}. {hint}")
+        chosen |= {experiment.where: experiment for experiment in found}
+    return list(chosen.values())
+
+
+def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
+    from offtangent.lab import Experiment
+
+    return [
+        Experiment(f"{p.name}/{name}", f"offtangent.papers.{p.name}.{name}")
+        for p in PAPERS
+        for name in p.experiments
+        if paper in (None, p.name)
+    ]
+
+
+def _check_profile(profile: str, experiments: "Sequence[lab.Experiment]") -> None:
+    for experiment in experiments:
+        if profile not in experiment.profiles:
+            near = difflib.get_close_matches(profile, experiment.profiles, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise InputError(
+                f"{experiment.name} has no profile {profile!r}; it has {', '.join(experiment.profiles)}.{hint}"
+            )
+
+
+def _cache_settings(store: "lab.Store") -> dict[str, str]:
+    from offtangent.lab.worker import cache_settings
+
+    return cache_settings(str(store.compiled))
+
+
+@contextmanager
+def _progress(todo: "lab.Plan") -> "Iterator[Callable[[lab.Job, Done], None]]":
+    """A bar with the time left on a terminal; elsewhere a line a cell."""
+    from offtangent.lab.costs import seconds
+    from offtangent.lab.progress import TimeLeft
+
+    left = TimeLeft(todo.missing)
+    if not left.total:
+        yield lambda job, done: None  # noqa: ARG005
+    elif err.is_terminal:
+        columns = (
+            TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
+        )  # fmt: skip
+        with Progress(*columns, console=err, transient=True) as bar:
+            task = bar.add_task("cells", total=left.total, left="")
+
+            def advance(job: "lab.Job", done: "Done") -> None:  # noqa: ARG001
+                left.done(job)
+                bar.update(task, advance=1, left=f"about {seconds(left.seconds)} left")
+
+            yield advance
+    else:
+
+        def tell(job: "lab.Job", done: "Done") -> None:
+            left.done(job)
+            how = f"failed: {done.error}" if done.error else seconds(done.seconds)
+            line = f"[{left.finished}/{left.total}] {job.experiment.name} {job.cell}: {how}; about {seconds(left.seconds)} left"
+            err.print(Text(line), soft_wrap=True)
+
+        yield tell
+
+
+def _forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> None:
+    from offtangent.lab.costs import memory, seconds
+
+    if as_json:
+        told = [
+            {"experiment": j.experiment.name, "cell": repr(j.cell), "key": j.key, "stored": j.stored,
+             "seconds": j.seconds, "bytes": j.cost.bytes if j.cost else None}
+            for j in todo.jobs
+        ]  # fmt: skip
+        print(json.dumps(told, ensure_ascii=False, indent=1))
+        return
+    table = Table("cell", "state", "time", "memory", box=None, pad_edge=False)
+    for job in todo.jobs:
+        state = "stored" if job.stored else "to do"
+        size = job.cost.bytes if job.cost else None
+        table.add_row(
+            Text(f"{job.experiment.name} {job.cell}"),
+            state,
+            "" if job.stored else seconds(job.seconds),
+            memory(size),
+        )
+    out.print(table)
+    expected = [job.seconds for job in todo.missing]
+    known = sum(s for s in expected if s is not None)
+    unknown = sum(s is None for s in expected)
+    more = f", and {unknown} cells of unknown cost" if unknown else ""
+    out.print(
+        f"{len(todo.jobs)} cells, {len(todo.missing)} to do: about {seconds(known / placement.workers)} on {placement} "
+        f"after compilation{more}."
+    )
+
+
+def _page(
+    experiments: "Sequence[lab.Experiment]",
+    records: "Sequence[lab.Record]",
+    folder: Path,
+    facts: dict[str, str],
+) -> Path | None:
+    """The report of these records, next to the ones that come with the package; None where plotly is missing."""
+    from offtangent import lab
+    from offtangent.lab.publish import Chapter, publish
+    from offtangent.lab.records import committed_records
+
+    known = {experiment.name: experiment for experiment in experiments}
+    committed = [
+        path for path in committed_records() if any(path.name.startswith(f"{n.replace('/', '-')}-") for n in known)
+    ]
+    everything = [*records, *(lab.read_record(path, known) for path in committed)]
+    chapters = []
+    for name, group in _by_paper(experiments).items():
+        paper = next((p for p in PAPERS if p.name == name), None)
+        title = f"{paper.authors} ({paper.year})" if paper else name
+        entries = tuple((e, [record for record in everything if record.name == e.name]) for e in group)
+        chapters.append(Chapter(name, title, paper.title if paper else "", entries))
+    told = {
+        **facts,
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": "offtangent " + " ".join(sys.argv[1:]),
+    }
+    try:
+        return publish(chapters, folder / PAGE, told).resolve()
+    except ImportError as error:
+        err.print(Text(f"No report was written: {error}. Elsewhere: offtangent report {folder}", style="yellow"))
+        return None
+
+
+def _by_paper(experiments: "Sequence[lab.Experiment]") -> "dict[str, list[lab.Experiment]]":
+    groups: dict[str, list[lab.Experiment]] = {}
+    for experiment in experiments:
+        groups.setdefault(experiment.name.partition("/")[0], []).append(experiment)
+    return groups
+
+
+def _print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
+    table = Table("verdict", "source", "statement", "measured", "expected", box=None, pad_edge=False, padding=(0, 1))
+    for _, claim in claims:
+        verdict = Text(claim.verdict.value, style=COLOURS.get(claim.verdict.value, "dim"))
+        table.add_row(verdict, Text(claim.source), Text(_plain(claim.statement)), claim.number, claim.expected)
+    out.print(table)
+
+
+def _plain(statement: str) -> str:
+    from offtangent.report.text import plain
+
+    return plain(statement)
+
+
+def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", folder: Path) -> None:
+    if not failures:
+        return
+    log = folder / "failures.log"
+    log.write_text("\n".join(f"{job.experiment.name} {job.cell}\n{done.trace or done.error}" for job, done in failures))
+    for job, done in failures[:10]:
+        err.print(Text(f"Failed: {job.experiment.name} {job.cell}: {done.error}", style="red"), soft_wrap=True)
+    err.print(f"{len(failures)} cells failed; tracebacks are in {log}. The others are stored.")

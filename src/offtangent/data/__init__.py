@@ -1,0 +1,39 @@
+"""Where inputs and labels come from: distributions, image sets, label noise, a user's own file.
+
+Everything here is host-level and returns NumPy float64: X is n×d with samples as rows, y has length n.
+JAX and scikit-learn are imported only by the functions that need them.
+"""
+
+from offtangent.data.checks import check_inputs, check_labels, check_not_parallel
+from offtangent.data.distributions import gaussian, hypercube, sphere
+from offtangent.data.fetch import available, checksum, download
+from offtangent.data.files import UserData, load
+from offtangent.data.images import cifar10, digits, mnist
+from offtangent.data.labels import Labelled, add_label_noise, flip_labels, random_labels, two_classes
+from offtangent.data.preprocess import Preprocessing, fit_preprocessing, preprocess, unit_norm
+
+__all__ = [
+    "check_inputs",
+    "check_labels",
+    "check_not_parallel",
+    "sphere",
+    "hypercube",
+    "gaussian",
+    "Labelled",
+    "two_classes",
+    "random_labels",
+    "add_label_noise",
+    "flip_labels",
+    "Preprocessing",
+    "fit_preprocessing",
+    "preprocess",
+    "unit_norm",
+    "digits",
+    "mnist",
+    "cifar10",
+    "available",
+    "checksum",
+    "download",
+    "UserData",
+    "load",
+]

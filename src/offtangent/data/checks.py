@@ -1,0 +1,168 @@
+"""Bad input refused at the door, with what was given, what was expected, and how to fix it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent._errors import InputError
+from offtangent.data._rows import unit_rows
+
+SAME_DIRECTION = 1e-12  # ‖u − v‖ of two unit vectors that count as one direction: rounding, with room
+
+
+def check_inputs(X: object, *, nonzero: bool = False) -> Float[np.ndarray, "n d"]:
+    """X as an n×d float64 array of finite numbers, or an InputError; with `nonzero`, no row may be zero.
+
+    A float64 array is returned as it is, not copied. Time and memory O(nd).
+
+    >>> check_inputs([[1, 2], [3, 4]])
+    array([[1., 2.], [3., 4.]])
+    """
+    array = _numbers(X, "X")
+    if array.ndim != 2:
+        raise InputError(
+            f"X has shape {array.shape}: expected 2 dimensions, one row per sample and one column per "
+            f"feature. {_reshape_hint(array.ndim)}"
+        )
+    if 0 in array.shape:
+        raise InputError(f"X has shape {array.shape}: expected at least one row and one column.")
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.argwhere(~finite)
+        row, column = (int(i) for i in bad[0])
+        rows = len(np.unique(bad[:, 0]))
+        raise InputError(
+            f"X has {len(bad)} {_plural(len(bad), 'entry', 'entries')} that are NaN or infinite, in {rows} "
+            f"{_plural(rows, 'row')}; the first is {array[row, column]} in row {row}, column {column} "
+            "(counted from 0). Drop those rows, X[np.isfinite(X).all(axis=1)], or fill in the missing values."
+        )
+    if nonzero:
+        zero = np.flatnonzero(~array.any(axis=1))
+        if len(zero):
+            raise InputError(
+                f"X has {len(zero)} zero {_plural(len(zero), 'row')}, the first is row {zero[0]} (counted "
+                "from 0): a zero input has no direction. Drop those rows: X[X.any(axis=1)]."
+            )
+    return array
+
+
+def check_labels(
+    X: object, y: object, *, classes: bool = False
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
+    """(X, y) as float64 arrays with one finite label for each of n ≥ 2 rows, or an InputError.
+
+    With `classes`, y must take at least two values. Time and memory O(nd).
+    """
+    inputs, labels = check_inputs(X), _numbers(y, "y")
+    if labels.ndim != 1:
+        hint = "Give y.ravel()." if labels.size == len(inputs) else "Give one number for each row of X."
+        raise InputError(f"y has shape {labels.shape}: expected one dimension, ({len(inputs)},). {hint}")
+    if len(labels) != len(inputs):
+        hint = " X looks transposed: rows must be samples." if len(labels) == inputs.shape[1] else ""
+        raise InputError(
+            f"y has {len(labels)} labels and X has {len(inputs)} rows: expected one label for each row.{hint}"
+        )
+    if len(labels) < 2:
+        raise InputError("There is only 1 sample: expected at least 2.")
+    bad = np.flatnonzero(~np.isfinite(labels))
+    if len(bad):
+        raise InputError(
+            f"y has {len(bad)} {_plural(len(bad), 'label')} that are NaN or infinite; the first is "
+            f"{labels[bad[0]]} in row {bad[0]} (counted from 0). Drop those rows of X and y."
+        )
+    if classes and (labels == labels[0]).all():
+        raise InputError(
+            f"All {len(labels)} labels are {labels[0]:g}: expected at least two classes. "
+            "Take samples of another class too, or check which column holds the labels."
+        )
+    return inputs, labels
+
+
+def check_not_parallel(X: object) -> Float[np.ndarray, "n d"]:
+    """X, or an InputError that names the first two rows with the same direction and counts such pairs.
+
+    One row that is a positive multiple of another makes the Gram matrix of a homogeneous kernel singular.
+    Antiparallel rows are fine. Directions count as equal when the unit vectors differ by at most 1e-12.
+    Zero rows are refused. Time O(nd + n log n), memory O(nd).
+
+    >>> check_not_parallel([[1.0, 0.0], [-1.0, 0.0]])
+    array([[ 1.,  0.], [-1.,  0.]])
+    """
+    array = check_inputs(X, nonzero=True)
+    found = _parallel_pairs(unit_rows(array))
+    if found is None:
+        return array
+    first, second = array[found.first], array[found.second]
+    if np.array_equal(first, second):
+        how = "are equal"
+    else:
+        at = np.abs(first).argmax()
+        with np.errstate(over="ignore"):
+            how = f"point the same way (row {found.second} is {second[at] / first[at]:.6g} times the other)"
+    raise InputError(
+        f"Rows {found.first} and {found.second} of X (counted from 0) {how}, so the Gram matrix is singular. "
+        f"There {'is 1 such pair' if found.count == 1 else f'are {found.count} such pairs'}. "
+        "Merge the duplicates into one row each, or add a ridge."
+    )
+
+
+@dataclass(frozen=True)
+class _Parallel:
+    first: int
+    second: int
+    count: int
+
+
+def _parallel_pairs(units: Float[np.ndarray, "n d"]) -> _Parallel | None:
+    """The first pair of equal unit rows, and how many pairs there are; None if there are none.
+
+    Equal rows have equal projections on any vector. So rows are sorted by their projection on a random unit
+    vector, and only runs of rows that agree there are compared in full. For n = 10⁴, d = 784 different rows
+    agree there with a chance of about 1e-3, and then cost no more than comparing them.
+    """
+    probe = np.random.default_rng(0).standard_normal(units.shape[1])
+    projection = units @ (probe / np.linalg.norm(probe))
+    order = np.argsort(projection, kind="stable")
+    close = np.diff(projection[order]) <= 2 * SAME_DIRECTION  # the second half is for rounding
+    edges = np.diff(np.concatenate(([False], close, [False])).astype(np.int8))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) + 1
+    pairs: list[tuple[int, int]] = []
+    count = 0
+    for start, end in zip(starts, ends, strict=True):
+        run = np.sort(order[start:end])
+        while len(run) > 1:
+            same = np.linalg.norm(units[run] - units[run[0]], axis=1) <= SAME_DIRECTION
+            group = run[same]
+            if len(group) > 1:
+                pairs.append((int(group[0]), int(group[1])))
+                count += len(group) * (len(group) - 1) // 2
+            run = run[~same]
+    return _Parallel(*min(pairs), count) if pairs else None
+
+
+def _numbers(values: object, name: str) -> np.ndarray:
+    """`values` as a float64 array of any shape; only real numbers (and truth values) pass."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise InputError(f"{name} is no array: {error}. Give rows of equal length.") from None
+    if array.dtype.kind not in "buif":
+        hints = {
+            "c": "Give real numbers: take its real part, or stack real and imaginary parts as features.",
+            "U": "Turn text into numbers first; offtangent.data.load does so for labels in a file.",
+            "O": "Convert it to an array of numbers first (a sparse matrix: X.toarray()).",
+        }
+        hint = hints.get(array.dtype.kind, "Convert it to float64 first.")
+        raise InputError(f"{name} has dtype {array.dtype}: expected real numbers. {hint}")
+    return array.astype(np.float64, copy=False)
+
+
+def _reshape_hint(ndim: int) -> str:
+    if ndim == 1:
+        return "For one feature give X[:, None], for one sample X[None, :]."
+    return "Flatten each sample: X.reshape(len(X), -1)." if ndim > 2 else "Give a table of numbers."
+
+
+def _plural(count: int, one: str, many: str | None = None) -> str:
+    return one if count == 1 else many or one + "s"

@@ -1,0 +1,91 @@
+"""Features centred or standardised, and rows scaled to the unit sphere that the papers assume."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent._errors import InputError
+from offtangent.data._rows import unit_rows
+from offtangent.data.checks import check_inputs
+
+How = Literal["raw", "centred", "standardised"]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """x ↦ (x − mean) / scale per feature, then x/‖x‖ if `unit`: fitted on training data, used on any."""
+
+    mean: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    unit: bool
+
+    def __call__(self, X: object) -> Float[np.ndarray, "n d"]:
+        """The same map for new rows. Time and memory O(nd)."""
+        array = check_inputs(X)
+        if array.shape[1] != len(self.mean):
+            raise InputError(f"X has {array.shape[1]} features, and this preprocessing was fitted on {len(self.mean)}.")
+        result: np.ndarray = array - self.mean
+        result /= self.scale
+        if not self.unit:
+            return result
+        zero = np.flatnonzero(~result.any(axis=1))
+        if len(zero) and self.mean.any():
+            raise InputError(
+                f"Row {zero[0]} (counted from 0) equals the mean of the features, so it is zero once centred "
+                f"and has no direction; {len(zero)} of {len(result)} rows do. Drop them, or give unit=False."
+            )
+        return unit_norm(result)
+
+
+def fit_preprocessing(X: object, how: str, *, unit: bool = True) -> Preprocessing:
+    """The means and scales of these rows: 0 and 1 if raw, scale 1 if centred.
+
+    Standardised features have variance 1 (dividing by n). A constant feature becomes exactly zero.
+    Time and memory O(nd).
+    """
+    check_how(how)
+    array = check_inputs(X)
+    mean, scale = np.zeros(array.shape[1]), np.ones(array.shape[1])
+    if how == "raw":
+        return Preprocessing(mean, scale, unit)
+    with np.errstate(over="ignore", invalid="ignore"):
+        constant = (array == array[0]).all(axis=0)  # not std == 0: the mean of equal numbers may be rounded
+        mean = np.where(constant, array[0], array.mean(axis=0))
+        if how == "standardised":
+            deviation = np.sqrt(np.mean((array - mean) ** 2, axis=0))
+            scale = np.where(constant | (deviation == 0), 1.0, deviation)
+    too_large = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale)))
+    if len(too_large):
+        raise InputError(
+            f"The mean or variance of feature {too_large[0]} (counted from 0) is beyond float64: its largest "
+            f"entry is {np.abs(array[:, too_large[0]]).max():.3g}. Rescale that feature first."
+        )
+    return Preprocessing(mean, scale, unit)
+
+
+def preprocess(X: object, how: str, *, unit: bool = True) -> Float[np.ndarray, "n d"]:
+    """X "raw", "centred" or "standardised" per feature by its own statistics, then each row scaled to norm 1.
+
+    Test data must reuse the statistics of the training data: see `fit_preprocessing`.
+
+    >>> preprocess([[1.0, 5.0], [3.0, 5.0]], "standardised")
+    array([[-1.,  0.], [ 1.,  0.]])
+    """
+    return fit_preprocessing(X, how, unit=unit)(X)
+
+
+def unit_norm(X: object) -> Float[np.ndarray, "n d"]:
+    """Each row divided by its norm; zero rows are refused. Time and memory O(nd).
+
+    >>> unit_norm([[3.0, 4.0]])
+    array([[0.6, 0.8]])
+    """
+    return unit_rows(check_inputs(X, nonzero=True))
+
+
+def check_how(how: str) -> None:
+    """Refuse an unknown way of preprocessing before anything is read."""
+    if how not in get_args(How):
+        raise InputError(f"preprocess={how!r}: expected one of {', '.join(map(repr, get_args(How)))}.")

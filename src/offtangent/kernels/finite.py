@@ -1,0 +1,21 @@
+"""The tangent kernel of a two-layer network at finite width.
+
+Arora et al. (2019), Section 3.4: H = ZᵀZ, with the gradient of Φ equal to Z(u − y), and
+
+    H_ij = xᵢᵀxⱼ m⁻¹ Σ_r a_r² σ'(w_rᵀxᵢ) σ'(w_rᵀxⱼ)
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from offtangent.networks import TwoLayer
+
+
+@eqx.filter_jit
+def tangent_gram(net: TwoLayer, W: Float[Array, "d m"], X: Float[Array, "n d"]) -> Float[Array, "n n"]:
+    """H at the weights W₀ + W, in the dtype of X. Time O(n²(d + m)), memory O(nm + n²)."""
+    highest = jax.lax.Precision.HIGHEST
+    slopes = net.activation.derivative(1)(jnp.matmul(X, net.W0 + W, precision=highest)) * net.a
+    return jnp.matmul(X, X.T, precision=highest) * jnp.matmul(slopes, slopes.T, precision=highest) / net.width

@@ -1,0 +1,37 @@
+"""What an experiment is and how it runs: cells, executors, the store, claims."""
+
+from offtangent.lab.claims import Claim, Verdict
+from offtangent.lab.costs import Cost
+from offtangent.lab.executors import Placement, parse_placement
+from offtangent.lab.experiment import Experiment, load_experiment
+from offtangent.lab.records import Provenance, Record, read_record, write_record
+from offtangent.lab.results import Results
+from offtangent.lab.runner import Interrupted, Job, Outcome, Plan, plan, run
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
+from offtangent.lab.store import Store
+
+__all__ = [
+    "Claim",
+    "Cost",
+    "Experiment",
+    "Interrupted",
+    "Interval",
+    "Job",
+    "Outcome",
+    "Placement",
+    "Plan",
+    "Provenance",
+    "Record",
+    "Results",
+    "Store",
+    "Verdict",
+    "fraction_interval",
+    "load_experiment",
+    "mean_interval",
+    "parse_placement",
+    "plan",
+    "read_record",
+    "run",
+    "slope_interval",
+    "write_record",
+]

@@ -1,0 +1,181 @@
+"""Where cells run: this process, local processes, a Dask cluster, Slurm. All are `concurrent.futures` executors."""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from offtangent._errors import InputError
+from offtangent.lab.store import Store
+from offtangent.lab.worker import prepare
+
+HELP = "local, processes:N, dask:ADDRESS or slurm:PARTITION"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A parsed `--on`: the kind, and its number, address or partition."""
+
+    kind: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.detail}" if self.detail else self.kind
+
+    @property
+    def workers(self) -> int:
+        """How many cells run side by side, as far as one can know beforehand."""
+        return int(self.detail) if self.kind == "processes" else 1
+
+    def chunk(self, cells: int) -> int:
+        """How many cells to send at a time: a Slurm job pays for its own start, the others do not."""
+        return max(1, -(-cells // 32)) if self.kind == "slurm" else 1
+
+    @contextmanager
+    def executor(self, store: Store) -> Iterator[Executor]:
+        """The executor itself; workers are ended when the block is left."""
+        if self.kind == "local":
+            yield InProcess()
+        elif self.kind == "processes":
+            yield from _processes(self.workers, store)
+        elif self.kind == "dask":
+            yield from _dask(self.detail)
+        else:
+            yield from _slurm(self.detail, store)
+
+
+def parse_placement(text: str | None) -> Placement:
+    """`--on` as typed; without one, this process on a GPU and one process a core on a CPU."""
+    if text is None:
+        import jax
+
+        return Placement("local") if jax.default_backend() != "cpu" else Placement("processes", str(cores()))
+    kind, _, detail = text.partition(":")
+    if kind == "processes":
+        detail = detail or str(cores())
+        if not detail.isdigit() or int(detail) < 1:
+            raise InputError(f"--on {text}: processes:N needs a number of at least 1, such as processes:{cores()}.")
+    elif kind == "dask" and not detail:
+        raise InputError("--on dask: give the scheduler's address, such as dask:tcp://127.0.0.1:8786.")
+    elif kind not in ("local", "dask", "slurm") or (kind == "local" and detail):
+        raise InputError(f"--on {text}: unknown executor. Choose {HELP}.")
+    return Placement(kind, detail)
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+class InProcess(Executor):
+    """Runs each call at once, in this process."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def _processes(count: int, store: Store) -> Iterator[Executor]:
+    context = multiprocessing.get_context("spawn")  # fork after JAX has run hangs
+    settings = (str(store.compiled), 1)
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=prepare, initargs=settings)
+    try:
+        yield pool
+    finally:
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(5)
+
+
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("--on dask needs dask.distributed: pip install 'offtangent[dask]'.") from None
+    try:
+        client = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"No Dask scheduler answers at {address} ({error}). Start one with 'dask scheduler'."
+        ) from None
+    try:
+        yield cast(Executor, client.get_executor(pure=False, retries=3))
+    finally:
+        client.close()
+
+
+def _slurm(partition: str, store: Store) -> Iterator[Executor]:
+    try:
+        import submitit
+    except ImportError:
+        raise InputError("--on slurm needs submitit: pip install 'offtangent[slurm]'.") from None
+    folder = store.folder / "slurm"
+    cluster = "local" if partition == "local" else "slurm"  # submitit's own stand-in, for trying things out
+    try:
+        engine = submitit.AutoExecutor(folder=str(folder), cluster=cluster)
+    except RuntimeError as error:
+        raise InputError(f"--on slurm: {error}. Is this a machine from which sbatch works?") from None
+    engine.update_parameters(timeout_min=24 * 60, cpus_per_task=1)
+    if partition and cluster == "slurm":
+        engine.update_parameters(slurm_partition=partition)
+    wrapper = Submitted(engine)
+    try:
+        yield wrapper
+    finally:
+        wrapper.shutdown(wait=False, cancel_futures=True)
+
+
+class Submitted(Executor):
+    """submitit's jobs as futures: a thread asks for their state and settles them."""
+
+    def __init__(self, engine: Any, interval: float = 0.5):
+        self._engine, self._interval = engine, interval
+        self._jobs: list[tuple[Any, Future[Any]]] = []
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        job = self._engine.submit(fn, *args, **kwargs)
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            self._jobs.append((job, future))
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch, daemon=True)
+                self._watcher.start()
+        return future
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            with self._lock:
+                waiting = [(job, future) for job, future in self._jobs if not future.done()]
+            for job, future in waiting:
+                if job.done():
+                    try:
+                        future.set_result(job.result())
+                    except Exception as error:
+                        future.set_exception(error)
+            time.sleep(self._interval)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if wait:
+            for _, future in list(self._jobs):
+                future.exception()
+        self._closed.set()
+        if cancel_futures:
+            for job, future in self._jobs:
+                if not future.done():
+                    job.cancel()

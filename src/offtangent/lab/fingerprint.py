@@ -1,0 +1,141 @@
+"""What a cell's numbers depend on in the source: a change there makes old results stale, a change elsewhere not.
+
+Of an experiment's own file only the definitions that `run` reaches are hashed, so a new caption or claim does
+not throw away a night's results. Of offtangent itself the modules are hashed that the experiment imports,
+directly or through others. Comments, docstrings and layout never matter.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import offtangent
+
+PACKAGE = Path(offtangent.__file__).parent
+NOT_NUMBERS = ("lab", "report", "cli")  # rooms that carry and show results, but do not make them
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """`source` is the experiment's own part, `library` what it uses of offtangent, `uses` the other packages."""
+
+    source: str
+    library: str
+    uses: frozenset[str]
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Hash what the `run` of an experiment's file depends on. Milliseconds; the library's part is cached."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    kept = _reached(tree, "run")
+    source = hashlib.sha256("\n".join(_bare(node) for node in kept).encode())
+    modules: dict[str, Path] = {}
+    uses: set[str] = set()
+    waiting = list(_imports(kept, _package_of(path)))
+    while waiting:
+        name = waiting.pop()
+        found = _locate(name, path.parent)
+        if found is None:
+            if not name.startswith("offtangent"):
+                uses.add(name.partition(".")[0])
+        elif name not in modules and name.split(".")[1:2] not in [[room] for room in NOT_NUMBERS]:
+            modules[name] = found
+            waiting += _imports_of_file(found)
+    library = hashlib.sha256("\n".join(f"{name} {_hash_of_file(modules[name])}" for name in sorted(modules)).encode())
+    return Fingerprint(source.hexdigest()[:16], library.hexdigest()[:16], frozenset(uses))
+
+
+def _reached(tree: ast.Module, start: str) -> list[ast.stmt]:
+    """The top-level statements that the definition `start` needs, in their order."""
+    defined: dict[str, ast.stmt] = {}
+    always: list[ast.stmt] = []
+    for node in tree.body:
+        names = list(_defines(node))
+        defined |= dict.fromkeys(names, node)
+        if not names and not _is_text(node):
+            always.append(node)
+    reached: set[int] = {id(node) for node in always}
+    waiting = [defined[start]] if start in defined else []
+    for node in always:
+        waiting += [defined[name] for name in _names(node) if name in defined]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in reached:
+            reached.add(id(node))
+            waiting += [defined[name] for name in _names(node) if name in defined]
+    return [node for node in tree.body if id(node) in reached]
+
+
+def _defines(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _bare(node: ast.stmt) -> str:
+    """The statement without docstrings, positions and layout."""
+    node = ast.parse(ast.unparse(node)).body[0]
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner.body = [s for s in inner.body if not _is_text(s)] or [ast.Pass()]
+    return ast.dump(node)
+
+
+def _imports(nodes: list[ast.stmt], package: tuple[str, ...]) -> Iterator[str]:
+    """Every module named by an import, at any depth, relative ones resolved."""
+    for top in nodes:
+        for node in ast.walk(top):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = package[: len(package) - node.level + 1] if node.level else ()
+                module = ".".join((*base, *([node.module] if node.module else [])))
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in node.names if _locate(f"{module}.{alias.name}", None))
+
+
+def _locate(name: str, beside: Path | None) -> Path | None:
+    """The file of a module of offtangent, or of one that lies beside a user's experiment."""
+    parts = name.split(".")
+    if parts[0] == "offtangent":
+        inside = PACKAGE.joinpath(*parts[1:])
+        candidates = [inside / "__init__.py", inside.with_suffix(".py")]
+    elif beside is not None and len(parts) == 1:
+        candidates = [beside / f"{name}.py"]
+    else:
+        candidates = []
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _package_of(path: Path) -> tuple[str, ...]:
+    try:
+        return ("offtangent", *path.parent.relative_to(PACKAGE).parts)
+    except ValueError:
+        return ()
+
+
+@cache
+def _hash_of_file(path: Path) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return hashlib.sha256("\n".join(_bare(node) for node in tree.body if not _is_text(node)).encode()).hexdigest()
+
+
+@cache
+def _imports_of_file(path: Path) -> tuple[str, ...]:
+    return tuple(_imports(ast.parse(path.read_text(encoding="utf-8")).body, _package_of(path)))

@@ -1,0 +1,179 @@
+"""The small results of one experiment as one JSON file, with all that is needed to trust them.
+
+A run writes one per experiment into DIR/results/. The repository's own `results/` holds those of the `paper`
+profiles, made on a GPU; they travel with the package, so every report can show them next to a local run.
+"""
+
+import json
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import offtangent
+from offtangent._errors import InputError
+from offtangent._files import write_whole
+from offtangent.lab.experiment import Experiment, fields_of, rebuild
+from offtangent.lab.results import Results
+from offtangent.lab.runner import Outcome
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where numbers come from."""
+
+    offtangent: str
+    commit: str  # of the source, "+" appended where it had been changed; "" when unknown
+    python: str
+    jax: str  # "" for an experiment that does not use it
+    backend: str
+    device: str
+    date: str
+    seconds: float  # of work in cells
+    source: str  # fingerprint of the experiment's own code
+    library: str  # fingerprint of what it uses of offtangent
+
+
+@dataclass(frozen=True)
+class Record:
+    """The results of one experiment in one profile."""
+
+    name: str
+    provenance: Provenance
+    results: Results
+
+    def stale(self, experiment: Experiment) -> str:
+        """Why these numbers may no longer be what the code gives, or ""."""
+        now = experiment.fingerprint
+        if self.provenance.source != now.source:
+            return "the experiment's source has changed since"
+        if self.provenance.library != now.library:
+            return "the experiment's own source is unchanged, but offtangent's code that it uses has changed since"
+        return ""
+
+
+def record_of(outcome: Outcome) -> Record:
+    """An experiment's outcome with its provenance."""
+    experiment = outcome.experiment
+    jax_version, backend, device = "", "cpu", platform.processor() or platform.machine()
+    if "jax" in experiment.fingerprint.uses:
+        import jax
+
+        jax_version, backend, device = jax.__version__, jax.default_backend(), jax.devices()[0].device_kind
+    device = f"{device} ({os.cpu_count()} cores)" if backend == "cpu" else device
+    provenance = Provenance(
+        offtangent.__version__, _commit(), platform.python_version(), jax_version, backend, device,
+        datetime.now(UTC).isoformat(timespec="seconds"), round(outcome.seconds, 2),
+        experiment.fingerprint.source, experiment.fingerprint.library,
+    )  # fmt: skip
+    return Record(experiment.name, provenance, outcome.results)
+
+
+def write_record(record: Record, folder: Path) -> Path:
+    """Write DIR/results/<experiment>-<profile>.json and return its path."""
+    path = folder / f"{record.name.replace('/', '-')}-{record.results.profile}.json"
+    content = {
+        "format": FORMAT,
+        "experiment": record.name,
+        "profile": record.results.profile,
+        "complete": record.results.complete,
+        "provenance": asdict(record.provenance),
+        "cells": [
+            {"kind": type(cell).__name__, "fields": fields_of(cell), "data": _to_plain(dataset)}
+            for cell, dataset in record.results
+        ],
+    }
+    write_whole(path, (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    return path
+
+
+def read_record(path: Path, experiments: Mapping[str, Experiment]) -> Record:
+    """Read one back. Its experiment is looked up by name among those given: a file never says what code to run."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        name = content["experiment"]
+        if content["format"] != FORMAT:
+            raise InputError(f"{path} has format {content['format']}; this version reads {FORMAT}.")
+        if name not in experiments:
+            raise InputError(
+                f"{path} holds results of {name!r}, which is none of the papers' experiments. If it is your own, "
+                f"name its file too: offtangent report DIR {name}.py"
+            )
+        pairs = tuple(
+            (rebuild(experiments[name], cell["kind"], _tupled(cell["fields"])), _from_plain(cell["data"]))
+            for cell in content["cells"]
+        )
+        results = Results(content["profile"], pairs, content["complete"])
+        return Record(name, Provenance(**content["provenance"]), results)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is no record of results ({type(error).__name__}: {error}).") from None
+
+
+def committed_records() -> list[Path]:
+    """The records that come with the package: made on a GPU, at the papers' own sizes."""
+    package = Path(offtangent.__file__).parent
+    for folder in (package / "_results", package.parent.parent / "results"):  # installed; a checkout
+        if folder.is_dir():
+            return sorted(folder.glob("*.json"))
+    return []
+
+
+def _to_plain(dataset: xr.Dataset) -> dict[str, Any]:
+    return {
+        str(name): {
+            "dims": list(variable.dims),
+            "dtype": variable.dtype.str,
+            "coordinate": name in dataset.coords,
+            "data": _finite(np.asarray(variable.values).tolist()),
+        }
+        for name, variable in dataset.variables.items()
+    }
+
+
+def _from_plain(plain: dict[str, Any]) -> xr.Dataset:
+    variables = {name: (v["dims"], np.array(v["data"], dtype=np.dtype(v["dtype"]))) for name, v in plain.items()}
+    return xr.Dataset(variables).set_coords([name for name, v in plain.items() if v["coordinate"]])
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN or infinity: they become text, which NumPy reads back as the number."""
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _tupled(fields: dict[str, Any]) -> dict[str, Any]:
+    def convert(value: Any) -> Any:
+        return tuple(convert(part) for part in value) if isinstance(value, list) else value
+
+    return {name: convert(value) for name, value in fields.items()}
+
+
+def _commit() -> str:
+    """The commit of the source: OFFTANGENT_COMMIT where the checkout is not at hand, else git's word, else nothing."""
+    if given := os.environ.get("OFFTANGENT_COMMIT"):
+        return given
+    root = Path(offtangent.__file__).parents[2]
+    if not (root / ".git").exists():
+        return ""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout
+
+    try:
+        changed = git("status", "--porcelain", "--", "src").strip()
+        return git("rev-parse", "--short=12", "HEAD").strip() + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""

@@ -1,0 +1,204 @@
+"""Run the cells that are not stored yet, and collect all of them.
+
+Nothing is lost: a finished cell is a file, a killed run goes on where it was, a dead worker's cells are sent
+again, and a cell that raises is reported while the others go on.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from offtangent.lab.costs import Cost, rate
+from offtangent.lab.executors import Placement
+from offtangent.lab.experiment import Cell, Experiment, fields_of
+from offtangent.lab.results import Results
+from offtangent.lab.store import Store, StoreFull
+from offtangent.lab.worker import Done, Task, announced, work
+
+ATTEMPTS = 3  # how often a cell is sent whose worker died under it
+IN_FLIGHT = {"local": 1, "processes": 2, "dask": 1000, "slurm": 1000}  # chunks a worker may have waiting
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell of one experiment, with the key of its result."""
+
+    experiment: Experiment
+    cell: Cell
+    key: str
+    cost: Cost | None
+    stored: bool  # there is a sound result already
+
+    @property
+    def seconds(self) -> float | None:
+        """The expected time on one worker of this machine, if the experiment counts its work."""
+        return None if self.cost is None else self.cost.flops / rate()
+
+    @property
+    def task(self) -> Task:
+        kind = type(self.cell).__name__
+        return Task(self.experiment.name, self.experiment.where, kind, fields_of(self.cell), self.key)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells of a run."""
+
+    profile: str
+    experiments: tuple[Experiment, ...]
+    jobs: tuple[Job, ...]
+
+    @property
+    def missing(self) -> list[Job]:
+        return [job for job in self.jobs if not job.stored]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one experiment."""
+
+    experiment: Experiment
+    results: Results
+    computed: int
+    reused: int
+    failures: tuple[tuple[Job, Done], ...] = ()
+    seconds: float = 0.0  # of work in cells, now or when they were computed
+
+
+class Interrupted(Exception):
+    """Ctrl-C. Carries how many cells are stored, of how many."""
+
+    def __init__(self, stored: int, total: int):
+        self.stored, self.total = stored, total
+        super().__init__(f"Interrupted: {stored} of {total} cells are stored. Run the same command again to go on.")
+
+
+def plan(experiments: Sequence[Experiment], profile: str, store: Store, *, fresh: bool = False) -> Plan:
+    """The cells of a profile and which of them are stored (none of them, if `fresh`). Reads every stored file."""
+    jobs = []
+    for experiment in experiments:
+        for cell in experiment.cells(profile):
+            key = experiment.key(cell)
+            stored = not fresh and store.read(key) is not None
+            jobs.append(Job(experiment, cell, key, experiment.cost(cell), stored))
+    return Plan(profile, tuple(experiments), tuple(jobs))
+
+
+@dataclass
+class _Sweep:
+    """The state of a run: what waits, what flies, what has come back."""
+
+    waiting: deque[list[Job]]
+    flying: dict[Future[list[Done]], list[Job]] = field(default_factory=dict)
+    attempts: dict[str, int] = field(default_factory=dict)
+    done: dict[str, Done] = field(default_factory=dict)
+
+
+def run(
+    plan: Plan,
+    store: Store,
+    placement: Placement,
+    *,
+    on_done: Callable[[Job, Done], None] = lambda job, done: None,  # noqa: ARG005
+) -> list[Outcome]:
+    """Compute what is missing and return every experiment's results, in the plan's order.
+
+    `on_done` is told of every cell that comes back. Raises `StoreFull` when the disk is full and `Interrupted`
+    on Ctrl-C; both leave the store sound.
+    """
+    missing = plan.missing
+    chunk = placement.chunk(len(missing))
+    chunks = [missing[i : i + chunk] for i in range(0, len(missing), chunk)]
+    sweep = _Sweep(deque(chunks))
+    token = secrets.token_hex(8)
+    try:
+        with announced(store, token):
+            while sweep.waiting and _sweep(sweep, store, placement, token, on_done):
+                pass
+    except KeyboardInterrupt:
+        kept = sum(job.stored for job in plan.jobs) + sum(done.error is None for done in sweep.done.values())
+        raise Interrupted(kept, len(plan.jobs)) from None
+    return [_collect(plan, experiment, store, sweep.done) for experiment in plan.experiments]
+
+
+def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_done: Callable[[Job, Done], None]) -> bool:
+    """Run until nothing waits, or until a dead worker has broken the pool; then call again for a new one."""
+    limit = IN_FLIGHT[placement.kind] * placement.workers
+    with ExitStack() as stack:
+        executor = stack.enter_context(placement.executor(store))
+        while sweep.waiting or sweep.flying:
+            try:
+                while sweep.waiting and len(sweep.flying) < limit:
+                    _submit(sweep, executor, store, token)
+                settled, _ = wait(sweep.flying, return_when=FIRST_COMPLETED)
+                for future in settled:
+                    jobs = sweep.flying[future]
+                    results = _results(future, jobs)
+                    del sweep.flying[future]
+                    for job, done in zip(jobs, results, strict=True):
+                        _settle(sweep, store, job, done, on_done)
+            except BrokenProcessPool:
+                _send_again(sweep, on_done)
+                return True
+    return False
+
+
+def _submit(sweep: _Sweep, executor: Executor, store: Store, token: str) -> None:
+    jobs = sweep.waiting[0]
+    future = executor.submit(work, [job.task for job in jobs], str(store.folder.resolve()), token)
+    sweep.flying[future] = sweep.waiting.popleft()
+
+
+def _results(future: Future[list[Done]], jobs: list[Job]) -> list[Done]:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise
+    except Exception as error:  # the executor lost the job: a killed worker, an expired Slurm allocation
+        return [Done(job.key, error=f"{type(error).__name__}: {error}") for job in jobs]
+
+
+def _settle(sweep: _Sweep, store: Store, job: Job, done: Done, on_done: Callable[[Job, Done], None]) -> None:
+    if done.full:
+        raise StoreFull(done.error)
+    if done.content is not None:
+        store.write(job.key, done.content)
+    sweep.done[job.key] = done
+    on_done(job, done)
+
+
+def _send_again(sweep: _Sweep, on_done: Callable[[Job, Done], None]) -> None:
+    """A worker process died (killed, or out of memory): whatever was in flight goes out again, but not for ever."""
+    for jobs in sweep.flying.values():
+        for job in jobs:
+            sweep.attempts[job.key] = sweep.attempts.get(job.key, 0) + 1
+            if sweep.attempts[job.key] < ATTEMPTS:
+                sweep.waiting.append([job])
+            else:
+                lost = (
+                    f"its worker process died {ATTEMPTS} times; was it out of memory? Try fewer with --on processes:1"
+                )
+                sweep.done[job.key] = Done(job.key, error=lost)
+                on_done(job, sweep.done[job.key])
+    sweep.flying.clear()
+
+
+def _collect(plan: Plan, experiment: Experiment, store: Store, done: dict[str, Done]) -> Outcome:
+    jobs = [job for job in plan.jobs if job.experiment is experiment]
+    pairs, failures, seconds = [], [], 0.0
+    for job in jobs:
+        came = done.get(job.key)
+        if came is not None and came.error is not None:
+            failures.append((job, came))
+        elif (stored := store.read(job.key)) is not None:
+            pairs.append((job.cell, stored[0]))
+            seconds += float(stored[1]["seconds"])
+        else:
+            failures.append((job, Done(job.key, error="its file was damaged or removed during the run; run again")))
+    results = Results(plan.profile, tuple(pairs), complete=not failures)
+    computed = sum(job.key in done for job in jobs) - sum(job.key in done for job, _ in failures)
+    return Outcome(experiment, results, computed, len(pairs) - computed, tuple(failures), seconds)

@@ -1,0 +1,59 @@
+"""Intervals over seeds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.special
+from jaxtyping import Float
+
+from offtangent._errors import InputError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_interval(samples: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:
+    """The mean over seeds with Student's interval. One sample has no interval and is refused.
+
+    >>> mean_interval(np.array([1.0, 2.0, 3.0]))
+    Interval(value=2.0, low=-0.484..., high=4.484...)
+    """
+    samples = np.asarray(samples, np.float64)
+    if len(samples) < 2:
+        raise InputError(f"{len(samples)} sample(s): an interval over seeds needs at least two.")
+    mean = float(samples.mean())
+    half = float(scipy.special.stdtrit(len(samples) - 1, 0.5 + level / 2) * samples.std(ddof=1) / len(samples) ** 0.5)
+    return Interval(mean, mean - half, mean + half)
+
+
+def slope_interval(sizes: Float[np.ndarray, "k"], values: Float[np.ndarray, "s k"], *, level: float = 0.95) -> Interval:
+    """The exponent of a power law, value ~ size^slope: a log-log fit per seed, and Student's interval over seeds.
+
+    >>> sizes = np.array([1.0, 10.0, 100.0])
+    >>> slope_interval(sizes, np.stack([sizes**-0.5, 3 * sizes**-0.5])).value
+    -0.5
+    """
+    x = np.log(np.asarray(sizes, np.float64))
+    y = np.log(np.asarray(values, np.float64))
+    slopes = (y - y.mean(axis=1, keepdims=True)) @ (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    return mean_interval(np.round(slopes, 12), level=level)
+
+
+def fraction_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:
+    """A success rate with Clopper and Pearson's exact interval.
+
+    >>> fraction_interval(20, 20)
+    Interval(value=1.0, low=0.831..., high=1.0)
+    """
+    if not 0 <= successes <= trials or trials < 1:
+        raise InputError(f"{successes} successes in {trials} trials: there must be at least one trial.")
+    tail = (1 - level) / 2
+    low = 0.0 if successes == 0 else float(scipy.special.betaincinv(successes, trials - successes + 1, tail))
+    high = 1.0 if successes == trials else float(scipy.special.betaincinv(successes + 1, trials - successes, 1 - tail))
+    return Interval(successes / trials, low, high)

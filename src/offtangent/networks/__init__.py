@@ -1,0 +1,5 @@
+"""The learners of the papers, each an initialisation and a function f(params, x)."""
+
+from offtangent.networks.two_layer import TwoLayer
+
+__all__ = ["TwoLayer"]

@@ -1,0 +1,106 @@
+"""Two-layer networks of which only the first layer is trained.
+
+    f(W; x) = m^{-1/2} Σ_r a_r σ((w_{0,r} + w_r)ᵀx)
+
+Arora et al. (2019), Section 3.1; Bai & Lee (2020), eq. (1); Nichani, Bai & Lee (2022), Section 2. The
+parameters are the *displacement* W from the initialisation W₀, a d × m matrix whose columns are neurons.
+"""
+
+from collections.abc import Callable
+from typing import Literal, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from offtangent._errors import InputError
+from offtangent.special import Activation, activation
+
+
+class TwoLayer(eqx.Module):
+    """A two-layer network at its initialisation; `net(W, X)` is its output at W₀ + W.
+
+    >>> net = TwoLayer.symmetric(dim=3, width=8, activation="softplus", key=jax.random.key(0))
+    >>> float(abs(net(net.origin, jnp.ones((2, 3)))).max())
+    0.0
+    """
+
+    W0: Float[Array, "d m"]
+    a: Float[Array, "m"]
+    activation: Activation = eqx.field(static=True)
+
+    @classmethod
+    def gaussian(
+        cls,
+        *,
+        dim: int,
+        width: int,
+        scale: float = 1.0,
+        activation: str | Activation | Callable[..., Array] = "relu",
+        key: Key[Array, ""],
+    ) -> Self:
+        """Columns of W₀ from N(0, κ²I) with κ = `scale`, signs a_r = ±1 at random: Arora et al., eq. (1)."""
+        _check_sizes(dim, width)
+        if not scale > 0:
+            raise InputError(f"scale={scale:g}: the size κ of the initial weights must be positive.")
+        weights, signs = jax.random.split(key)
+        W0 = scale * jax.random.normal(weights, (dim, width))
+        return cls(W0, jax.random.rademacher(signs, (width,), W0.dtype), _named(activation))
+
+    @classmethod
+    def symmetric(
+        cls,
+        *,
+        dim: int,
+        width: int,
+        law: Literal["gaussian", "sphere"] = "gaussian",
+        radius: float = 1.0,
+        activation: str | Activation | Callable[..., Array] = "relu",
+        key: Key[Array, ""],
+    ) -> Self:
+        """Two equal halves with signs +1 and −1, so that the network starts at exactly zero.
+
+        `law="gaussian"`: columns from N(0, B_x⁻²I) with B_x = `radius` of the inputs, so that w₀ᵀx ~ N(0, 1)
+        (Bai & Lee, eq. (3)). `law="sphere"`: columns uniform on the unit sphere (Nichani et al., Section 2),
+        where `radius` plays no part.
+        """
+        _check_sizes(dim, width)
+        if width % 2:
+            raise InputError(f"width={width} is odd: a symmetric initialisation has two equal halves. Use {width + 1}.")
+        half = jax.random.normal(key, (dim, width // 2))
+        if law == "sphere":
+            half = half / jnp.linalg.norm(half, axis=0)
+        elif law == "gaussian":
+            half = half / radius
+        else:
+            raise InputError(f"law={law!r}: the initial columns are 'gaussian' or on the 'sphere'.")
+        ones = jnp.ones(width // 2, half.dtype)
+        return cls(jnp.hstack([half, half]), jnp.concatenate([ones, -ones]), _named(activation))
+
+    @property
+    def dim(self) -> int:
+        return int(self.W0.shape[0])
+
+    @property
+    def width(self) -> int:
+        return int(self.W0.shape[1])
+
+    @property
+    def origin(self) -> Float[Array, "d m"]:
+        """W = 0: the network at its initialisation."""
+        return jnp.zeros_like(self.W0)
+
+    def __call__(self, W: Float[Array, "d m"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
+        """The outputs on a batch. Time O(ndm), memory O(nm)."""
+        hidden = self.activation(X @ (self.W0 + W))
+        return hidden @ self.a / self.width**0.5
+
+
+def _named(spec: str | Activation | Callable[..., Array]) -> Activation:
+    return activation(spec)
+
+
+def _check_sizes(dim: int, width: int) -> None:
+    if dim < 1 or width < 1:
+        raise InputError(f"dim={dim}, width={width}: a network needs at least one input and one neuron.")

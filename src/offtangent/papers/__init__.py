@@ -1,0 +1,27 @@
+"""The papers: one module per figure or theorem, and what each paper is called."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its experiments, by name of module."""
+
+    name: str  # in code and on the command line
+    authors: str
+    title: str
+    year: int
+    experiments: tuple[str, ...]
+
+
+PAPERS = (
+    Paper(
+        "arora",
+        "Arora, Du, Hu, Li, Wang",
+        "Fine-Grained Analysis of Optimization and Generalization for Overparameterized Two-Layer Neural Networks",
+        2019,
+        ("fig1",),
+    ),
+)
+
+__all__ = ["PAPERS", "Paper"]

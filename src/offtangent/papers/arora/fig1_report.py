@@ -1,0 +1,296 @@
+"""What Figure 1's results say: its claims and its figures."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.optimize
+import xarray as xr
+from jaxtyping import Float
+
+from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.theory import deviation_bound, gram_deviation_bound, initial_output_bound, required_width
+
+DELTA = 0.1  # probability of failure in the bounds
+TOP = 10
+NAMES = {"digits": "digits 0/1", "mnist": "MNIST 0/1", "cifar10": "CIFAR-10 airplane/automobile"}
+LOOKS = {
+    "true": ("true labels", "green"),
+    "random": ("random labels", "blue"),
+    "worst": ("worst case", "vermillion"),
+}
+COLOURS = ("blue", "orange", "purple", "green")
+
+
+class _Asked(Protocol):
+    @property
+    def data(self) -> str: ...
+
+
+def training_claims(results: Results, asked: Sequence[_Asked]) -> Iterator[Claim]:
+    """Figure 1 (a)-(d), for every data set the profile asks for."""
+    for training in asked:
+        found = results.where(data=training.data)
+        if len(found):
+            yield from _on_one_set(*found.pairs[0])
+        else:
+            yield Claim.not_testable(
+                source=f"Figure 1, {NAMES[training.data]}",
+                statement="true labels are learnt before random ones, and these before worst-case labels",
+                profile="paper",
+                why=f"{training.data} is not in the data folder: set OFFTANGENT_DATA, or fetch it with "
+                f"offtangent.data.download({training.data!r}).",
+            )
+
+
+def _on_one_set(cell: Any, found: xr.Dataset) -> Iterator[Claim]:
+    name, seeds, n = NAMES[cell.data], cell.seeds, int(found.samples)
+    over = f"n = {n}, m = {cell.width}, {seeds} seeds"
+    rate, smallest, largest = (float(found[key]) for key in ("rate", "smallest", "largest"))
+
+    first = found.steps_to_tenth.sel(kind="true").values
+    reached = found.steps_to_tenth.sel(kind="random").values
+    capped = np.minimum(reached, found.steps_run.sel(kind="random").values + 1)
+    by = found.predicted_steps_to_tenth.mean("seed")
+    if np.isfinite(first).all():
+        yield Claim.at_least(
+            mean_interval(capped / first), 1, strict=True,
+            source=f"Figure 1, Section 4, {name}",
+            statement="true labels reach a tenth of the loss before random labels do",
+            measured=f"steps with random labels over steps with true ones, {over}",
+            note=f"True labels take {first.mean():.0f} steps (eq. (8): {float(by.sel(kind='true')):.0f}); random ones "
+            + (f"{reached.mean():.0f}" if np.isfinite(reached).all() else f"more than {capped.min() - 1:.0f}, the cap")
+            + f" (eq. (8): {float(by.sel(kind='random')):.0f}).",
+        )  # fmt: skip
+    else:
+        yield Claim.not_testable(
+            source=f"Figure 1, Section 4, {name}",
+            statement="true labels reach a tenth of the loss before random labels do",
+            profile="paper",
+            why=f"Within {int(found.steps_run.sel(kind='true')[0])} steps no labels reached a tenth of the loss.",
+        )
+    slowest = found.contraction.sel(kind="worst").values
+    yield Claim.at_least(
+        mean_interval(found.contraction.sel(kind="random").values - slowest), 0, strict=True,
+        source=f"Figure 1, Section 4, {name}",
+        statement="worst-case labels (the eigenvector of λ_min) are learnt more slowly than random ones",
+        measured=f"decay rate of the loss a step, random labels minus worst-case ones, first {cell.worst_steps} steps, {over}",
+        note=f"Worst-case labels decay at {slowest.mean():.3g} a step (eq. (8): {-2 * np.log1p(-rate * smallest):.3g}), random ones "
+        f"at {float(found.contraction.sel(kind='random').mean()):.3g}, true ones at {float(found.contraction.sel(kind='true').mean()):.3g}.",
+    )  # fmt: skip
+    share = float(found.share.sel(kind="true")[0])
+    chance = found.chance.values
+    yield Claim.at_least(
+        mean_interval(share - chance), 0, strict=True,
+        source=f"Figure 1 (b, d), {name}",
+        statement=f"true labels lie more in the top {TOP} eigenvectors of H∞ than random labels do",
+        measured=f"share of ‖y‖² there, true minus random, n = {n}, {len(chance)} draws of random labels",
+        note=f"True {share:.3f}, random {chance.mean():.4f}; λ_max = {largest:.5g}, λ_min = {smallest:.4g}.",
+    )  # fmt: skip
+    yield Claim.includes(
+        mean_interval(chance, level=0.99), TOP / n,
+        source=f"Figure 1 (b, d), {name}",
+        statement="the projections of random labels are close to uniform",
+        measured=f"mean share of random labels in the top {TOP} eigenvectors, {len(chance)} draws, 99 % interval",
+        note=f"Uniform would be {TOP}/n.",
+    )  # fmt: skip
+    asked = required_width(n, scale=cell.scale, smallest=smallest, delta=DELTA)
+    yield Claim.at_least(
+        float(found.smallest_drop.min()) / (rate * smallest / 2), 1,
+        source=f"Theorem 3.1, {name}",
+        statement="Φ(k+1) ≤ (1 − ηλ₀/2) Φ(k) at every step",
+        measured=f"smallest relative drop of a step over ηλ₀/2, all labels, {over}, η = {rate:.3g}",
+        inside=False,
+        note=f"With constants one the theorem asks for m ≈ {asked:.0e} and η ≈ {smallest / n**2:.0e}.",
+    )  # fmt: skip
+    residual = np.sqrt(2 * found.loss) - np.sqrt(2 * found.predicted)
+    bound = deviation_bound(n, cell.width, scale=cell.scale, smallest=smallest, delta=DELTA)
+    yield Claim.at_most(
+        float(abs(residual).max()), bound,
+        source=f"Theorem 4.1, eq. (8), {name}",
+        statement="‖y − u(k)‖ follows eq. (8) up to the error term of its proof",
+        measured=f"largest deviation over steps and labels (‖y‖ = {n**0.5:.3g}), {over}",
+        inside=False,
+        note=f"The largest deviation is {float(abs(residual).max()) / n**0.5:.1%} of ‖y‖; the proof's term is vacuous here.",
+    )  # fmt: skip
+
+
+def width_claims(results: Results) -> Iterator[Claim]:
+    """Lemma C.3 and the deviation of Theorem 4.1 as A/√m + B."""
+    if not len(results):
+        return
+    table = results.combine("width", "scale")
+    cell = results.pairs[0][0]
+    widths, n = table.width.values.astype(float), cell.samples
+    over = f"n = {n}, d = {cell.dim}, {cell.seeds} seeds, {len(widths)} widths from {widths[0]:.0f} to {widths[-1]:.0f}"
+    smallest = float(table.smallest.values.flat[0])
+    limits = np.array([gram_deviation_bound(n, int(m), delta=DELTA) for m in widths])
+    ratio = table.gram / xr.DataArray(limits, dims="width")
+    yield Claim.at_most(
+        float(ratio.max()), 1,
+        source="Lemma C.3",
+        statement="‖H(0) − H∞‖_F ≤ n √(log(2n²/δ) / 2m) with probability 1 − δ",
+        measured=f"largest ratio of the two sides, δ = {DELTA}, {over}, {len(table.scale)} values of κ",
+        note="The statement prints log(2/δ) inside its O(·); its proof's union bound over n² entries needs log(2n²/δ).",
+    )  # fmt: skip
+    gram = table.gram.isel(scale=0).transpose("seed", "width").values
+    yield Claim.includes(
+        slope_interval(widths, gram, level=0.99), -0.5,
+        source="Lemma C.3",
+        statement="‖H(0) − H∞‖_F falls like m^(−1/2)",
+        measured=f"log-log slope in m, {over}, 99 % interval",
+    )  # fmt: skip
+    for scale in table.scale.values:
+        raw, subtracted = (
+            table[k].sel(scale=scale).transpose("seed", "width").values for k in ("deviation", "subtracted")
+        )
+        falling, floor = _fit(widths, raw)
+        slope = slope_interval(widths, subtracted)
+        asked = required_width(n, scale=float(scale), smallest=smallest, delta=DELTA, epsilon=1.0)
+        far = f"With constants one and ε = 1 the theorem asks for m ≈ {asked:.0e}."
+        yield Claim.at_most(
+            floor, initial_output_bound(n, float(scale), delta=DELTA),
+            source=f"Theorem 4.1, eq. (29), κ = {scale:g}",
+            statement="the deviation from eq. (8) is A/√m + B, with B at most κ √(n/δ), what u(0) leaves",
+            measured=f"B of a least-squares fit with A, B ≥ 0, {over}",
+            inside=False,
+            note=f"A = {falling.value:.3g} [{falling.low:.3g}, {falling.high:.3g}]. {far}",
+        )  # fmt: skip
+        yield Claim.includes(
+            slope, -0.5,
+            source=f"Theorem 4.1, eq. (30), κ = {scale:g}",
+            statement="without the initial output the deviation from eq. (8) falls like m^(−1/2)",
+            measured=f"log-log slope in m of the deviation of u(k) − u(0), {over}",
+            inside=False,
+            note=far,
+        )  # fmt: skip
+
+
+def inside_claims(results: Results) -> Iterator[Claim]:
+    """Theorems 3.1 and 4.1 where their hypotheses are met, constants taken as one."""
+    for cell, found in results:
+        seeds = cell.seeds
+        where = f"n = {cell.samples} orthonormal inputs, m = {int(found.width)}, κ = {float(found.scale):.3g}, {seeds} seeds"
+        contracts = int((found.worst_ratio <= found.allowed_ratio).sum())
+        yield Claim.at_least(
+            fraction_interval(contracts, seeds), 1 - cell.delta,
+            source="Theorem 3.1",
+            statement="Φ(k+1) ≤ (1 − ηλ₀/2) Φ(k) at every step, with probability at least 1 − δ",
+            measured=f"fraction of seeds, {where}, η = λ₀/n² = {float(found.rate):.3g}, {cell.steps} steps",
+            note=f"Largest ratio of two losses {float(found.worst_ratio.max()):.4f}, allowed {float(found.allowed_ratio):.4f}.",
+        )  # fmt: skip
+        close = int((found.deviation <= cell.epsilon).sum())
+        yield Claim.at_least(
+            fraction_interval(close, seeds), 1 - cell.delta,
+            source="Theorem 4.1, eq. (8)",
+            statement="‖y − u(k)‖ follows eq. (8) to within ε at every step, with probability at least 1 − δ",
+            measured=f"fraction of seeds, {where}, ε = {cell.epsilon:g}",
+            note=f"Largest deviation {float(found.deviation.max()):.3f}, mean {float(found.deviation.mean()):.3f}.",
+        )  # fmt: skip
+
+
+def _fit(widths: Float[np.ndarray, "w"], values: Float[np.ndarray, "s w"]) -> tuple[Interval, Interval]:
+    """A and B of A/√m + B, both at least zero, fitted to every seed; intervals over seeds."""
+    design = np.stack([widths**-0.5, np.ones_like(widths)], axis=1)
+    fits = np.array([scipy.optimize.nnls(design, row)[0] for row in values])
+    return mean_interval(fits[:, 0]), mean_interval(fits[:, 1])
+
+
+def training_figures(results: Results) -> Iterator[Figure]:
+    """Figure 1 (a, c) with the prediction over it, and Figure 1 (b, d)."""
+    for cell, found in results:
+        name = NAMES[cell.data]
+        plot = new_plot()
+        for kind, (label, colour) in LOOKS.items():
+            known = (found.step.values > 0) & np.isfinite(found.loss.sel(kind=kind)).all("seed").values
+            measured = found.loss.sel(kind=kind)[known] / found.loss.sel(kind=kind, step=0)
+            predicted = found.predicted.sel(kind=kind)[known] / found.predicted.sel(kind=kind, step=0)
+            steps = found.step.values[known]
+            line(
+                plot, steps, measured.mean("seed").values, name=label, colour=colour,
+                band=(measured.min("seed").values, measured.max("seed").values),
+            )  # fmt: skip
+            line(
+                plot,
+                steps,
+                predicted.mean("seed").values,
+                name=f"{label}, eq. (8)",
+                colour=colour,
+                dash="dash",
+            )
+        style(plot, x="gradient steps k", y="loss Φ(k) / Φ(0)", log_x=True, log_y=True)
+        yield Figure(
+            f"True labels first: {name}",
+            f"Training loss of a network with m = {cell.width} neurons, κ = {cell.scale:g}, η = {float(found.rate):.3g}, on "
+            f"n = {int(found.samples)} images, next to what $H^\\infty$ predicts before any training (dashed). Bands: "
+            f"{cell.seeds} seeds. The run on worst-case labels is capped at {cell.worst_steps} steps.",
+            plot,
+        )
+        plot = new_plot()
+        line(plot, found["rank"].values, found.eigenvalue.values, name="eigenvalue λᵢ", colour="grey")
+        for kind, (label, colour) in LOOKS.items():
+            size = np.maximum(found.projection.sel(kind=kind).values, 1e-6 * int(found.samples) ** 0.5)
+            points(plot, found["rank"].values, size, name=f"|vᵢᵀy|, {label}", colour=colour)
+        style(plot, x="rank i of the eigenvalue", y="eigenvalue, projection", log_x=True, log_y=True)
+        yield Figure(
+            f"Why: {name}",
+            "Eigenvalues of $H^\\infty$ and the projections of the labels on its eigenvectors. True labels lie along the "
+            "top ones, random labels everywhere, worst-case labels along the last one alone (values below "
+            "$10^{-6}\\|y\\|$ are drawn there).",
+            plot,
+        )
+
+
+def width_figures(results: Results) -> Iterator[Figure]:
+    """The deviation from eq. (8), and from H∞, against width."""
+    if not len(results):
+        return
+    table = results.combine("width", "scale")
+    cell = results.pairs[0][0]
+    widths = table.width.values.astype(float)
+    plot = new_plot()
+    for scale, colour in zip(table.scale.values, COLOURS, strict=False):
+        raw, subtracted = (
+            table[k].sel(scale=scale).transpose("seed", "width").values for k in ("deviation", "subtracted")
+        )
+        bars = (np.quantile(raw, 0.1, axis=0), np.quantile(raw, 0.9, axis=0))
+        points(plot, widths, raw.mean(axis=0), name=f"κ = {scale:g}", colour=colour, band=bars)
+        falling, floor = _fit(widths, raw)
+        line(
+            plot, widths, falling.value * widths**-0.5 + floor.value, name=f"A/√m + B, κ = {scale:g}", colour=colour, dash="dash"
+        )  # fmt: skip
+        line(
+            plot,
+            widths,
+            subtracted.mean(axis=0),
+            name=f"u(0) subtracted, κ = {scale:g}",
+            colour=colour,
+            dash="dot",
+        )
+    style(plot, x="width m", y="largest deviation of ‖y − u(k)‖ from eq. (8)", log_x=True, log_y=True)
+    yield Figure(
+        "Theorem 4.1 against width",
+        f"n = {cell.samples} points on the sphere in d = {cell.dim}, labels ±1 (‖y‖ = {cell.samples**0.5:.3g}), "
+        f"{cell.seeds} seeds, bars from the 10th to the 90th percentile. A large κ leaves a floor B, the initial output; a "
+        "small κ lets many neurons flip, and the width that cures it grows like $1/\\kappa^2$.",
+        plot,
+    )
+    plot = new_plot()
+    gram = table.gram.isel(scale=0).transpose("seed", "width").values
+    points(
+        plot,
+        widths,
+        gram.mean(axis=0),
+        name="‖H(0) − H∞‖ (Frobenius)",
+        colour="blue",
+        band=(gram.min(axis=0), gram.max(axis=0)),
+    )
+    limit = [gram_deviation_bound(cell.samples, int(m), delta=DELTA) for m in widths]
+    line(plot, widths, limit, name=f"Lemma C.3, δ = {DELTA}", colour="vermillion", dash="dash")
+    style(plot, x="width m", y="distance of H(0) from H∞", log_x=True, log_y=True)
+    yield Figure(
+        "Lemma C.3: the tangent kernel at initialisation",
+        f"Bars: smallest and largest of {cell.seeds} seeds, κ = {float(table.scale[0]):g} (the kernel does not depend on it).",
+        plot,
+    )

@@ -1,0 +1,350 @@
+"""Activations with every derivative that exists, and a plain refusal where they stop.
+
+The papers need σ, its sub-gradient 1{z ≥ 0} for the ReLU (Arora et al. 2019), and the second and higher
+derivatives that carry a network past its tangent space (Bai and Lee 2020; their σ is smooth or relu³/6,
+since the ReLU's own σ'' is a delta). Every formula here keeps the dtype of z and stays finite far out in the
+tails, where nested autodiff of a careless formula gives 0·∞.
+"""
+
+import difflib
+import functools
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from offtangent._errors import InputError
+
+Elementwise = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An elementwise function σ, with its derivatives and the points where it is not smooth.
+
+    Hashable and compared by value, so it can be a static field of an equinox module; those of the catalogue
+    can be pickled and sent to a worker.
+
+    >>> relu
+    Activation(name='relu', smooth=1, kinks=(0.0,))
+    >>> float(relu(2.0)), float(relu.derivative(1)(0.0))
+    (2.0, 1.0)
+    """
+
+    name: str
+    function: Elementwise = field(repr=False)
+    smooth: int | None = None  # the highest order of derivative that is a function; None: all of them
+    kinks: tuple[float, ...] = ()  # where a derivative of order `smooth` jumps, or does worse
+    # formula(order, z) is the closed form of σ^(order), order ≥ 1; without it, nested autodiff
+    formula: Callable[[int, Array], Array] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.smooth is not None and self.smooth < 0:
+            raise InputError(
+                f"smooth={self.smooth} for {self.name}: it is the highest order of derivative that exists as "
+                "a function, 0 for a step, 1 for the ReLU, None for all orders."
+            )
+        if self.kinks and self.smooth is None:
+            raise InputError(
+                f"{self.name} has kinks at {self.kinks} but smooth=None says that all derivatives exist. "
+                "Give smooth= as well: 0 for a step, 1 for a ReLU-like corner, 2 for a jump in σ''."
+            )
+        if not all(math.isfinite(kink) for kink in self.kinks):
+            raise InputError(f"kinks={self.kinks} for {self.name}: each must be a finite number.")
+
+    def __call__(self, z: Float[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
+        """σ(z), in the dtype of z."""
+        return self.function(jnp.asarray(z))
+
+    def derivative(self, k: int) -> Elementwise:
+        """The k-th derivative of σ as a function of z, traceable and elementwise; the same object each time.
+
+        One evaluation costs O(k) elementwise operations in the catalogue, up to O(2^k) by nested autodiff
+        for a function of one's own. Beyond order 30 the integers in it overflow float32.
+
+        >>> float(tanh.derivative(3)(0.0))
+        -2.0
+        """
+        order = operator.index(k)
+        if order < 0:
+            raise InputError(f"derivative({order}): the order must be 0 or more.")
+        if self.smooth is not None and order > self.smooth:
+            where = " and ".join(f"{kink:g}" for kink in self.kinks) or "points that were not named"
+            top = f"order {self.smooth}" + (" (a step)" if self.name in CATALOGUE else "")
+            raise InputError(
+                f"{self.name} has derivatives up to {top}; the one of order {self.smooth + 1} is a delta at "
+                f"{where}, not a function, and order {order} was asked for. Take a smooth activation "
+                "('softplus', 'gelu', 'tanh'; 'relu3' has three derivatives), or a lower order."
+            )
+        return _derivative(self, order)
+
+
+@functools.cache
+def _derivative(sigma: Activation, order: int) -> Elementwise:
+    if order == 0:
+        return _OnArrays(sigma.function)
+    if sigma.formula is not None:
+        return _OnArrays(functools.partial(sigma.formula, order))
+    previous = _derivative(sigma, order - 1)
+
+    def once_more(z: Array) -> Array:
+        slope: Array = jax.jvp(previous, (z,), (jnp.ones_like(z),))[1]
+        return slope
+
+    return _OnArrays(once_more)
+
+
+@dataclass(frozen=True)
+class _OnArrays:
+    """An elementwise function that takes NumPy arrays and Python floats as well."""
+
+    function: Elementwise
+
+    def __call__(self, z: Float[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
+        return self.function(jnp.asarray(z))
+
+
+# --- the formulas -----------------------------------------------------------------------------------------
+
+
+def _relu(z: Array) -> Array:
+    # Autodiff of this form gives 1{z ≥ 0}, the papers' sub-gradient (jax.nn.relu gives 0 at 0); written with
+    # z < 0 so that a NaN passes through instead of becoming 0.
+    return jnp.where(z < 0, 0, z)
+
+
+def _step(z: Array) -> Array:
+    return jnp.where(z < 0, jnp.zeros_like(z), jnp.ones_like(z))
+
+
+def _relu_derivative(order: int, z: Array) -> Array:
+    assert order == 1
+    return _step(z)
+
+
+def _relu3(z: Array) -> Array:
+    return _relu(z) ** 3 / 6
+
+
+def _relu3_derivative(order: int, z: Array) -> Array:
+    if order == 3:
+        return _step(z)
+    return _relu(z) ** (3 - order) / math.factorial(3 - order)
+
+
+def _quadratic(z: Array) -> Array:
+    return z**2
+
+
+def _quadratic_derivative(order: int, z: Array) -> Array:
+    return 2 * z if order == 1 else jnp.full_like(z, 2.0 if order == 2 else 0.0)
+
+
+@functools.cache
+def _eulerian(n: int) -> tuple[int, ...]:
+    """The Eulerian numbers A(n, 0), …, A(n, n−1)."""
+    if n == 1:
+        return (1,)
+    row = (0, *_eulerian(n - 1), 0)
+    return tuple((n - j) * row[j] + (j + 1) * row[j + 1] for j in range(n))
+
+
+def _logistic_derivative(order: int, z: Array) -> Array:
+    """s^(n) = Σ_j (−1)^j A(n, j) s^(j+1) (1−s)^(n−j) with s = sigmoid(z).
+
+    Both tails keep their relative accuracy: 1 − s is sigmoid(−z), and one term alone is left there.
+    """
+    s, r = jax.nn.sigmoid(z), jax.nn.sigmoid(-z)
+    total, power = jnp.zeros_like(z), jnp.ones_like(z)
+    for j, number in enumerate(_eulerian(order)):
+        total = total * r + (-1.0) ** j * number * power
+        power = power * s
+    return s * r * total
+
+
+@dataclass(frozen=True)
+class _Sigmoid:
+    shift: float
+
+    def __call__(self, z: Array) -> Array:
+        return jax.nn.sigmoid(z - self.shift)
+
+    def derivative(self, order: int, z: Array) -> Array:
+        return _logistic_derivative(order, z - self.shift)
+
+
+def _tanh(z: Array) -> Array:
+    return jnp.tanh(z)
+
+
+def _tanh_derivative(order: int, z: Array) -> Array:
+    return 2.0 ** (order + 1) * _logistic_derivative(order, 2 * z)
+
+
+def _softplus(z: Array) -> Array:
+    return jax.nn.softplus(z)
+
+
+def _softplus_derivative(order: int, z: Array) -> Array:
+    return jax.nn.sigmoid(z) if order == 1 else _logistic_derivative(order - 1, z)
+
+
+def _normal_cdf(z: Array) -> Array:
+    return 0.5 * jax.lax.erfc(-math.sqrt(0.5) * z)
+
+
+def _normal_cdf_derivative(order: int, z: Array) -> Array:
+    """Φ^(n) = φ^(n−1), by φ^(n+1) = −zφ^(n) − nφ^(n−1): the Gaussian is in every term, so none overflows."""
+    z = jnp.clip(z, -40, 40)  # exp(−800) is already 0 in float64, and ∞·0 is not
+    before, now = jnp.zeros_like(z), jnp.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    for n in range(order - 1):
+        before, now = now, -z * now - n * before
+    return now
+
+
+def _erf(z: Array) -> Array:
+    return jax.lax.erf(z)
+
+
+def _erf_derivative(order: int, z: Array) -> Array:
+    return 2 * math.sqrt(2.0**order) * _normal_cdf_derivative(order, math.sqrt(2) * z)
+
+
+def _gelu(z: Array) -> Array:
+    return z * _normal_cdf(z)
+
+
+def _gelu_derivative(order: int, z: Array) -> Array:
+    lower = _normal_cdf(z) if order == 1 else _normal_cdf_derivative(order - 1, z)
+    return jnp.clip(z, -40, 40) * _normal_cdf_derivative(order, z) + order * lower
+
+
+def _sin(z: Array) -> Array:
+    return jnp.sin(z)
+
+
+def _sin_derivative(order: int, z: Array) -> Array:
+    value = jnp.cos(z) if order % 2 else jnp.sin(z)
+    return -value if order % 4 in (2, 3) else value
+
+
+# --- the catalogue ----------------------------------------------------------------------------------------
+
+
+def sigmoid(shift: float = 0.0) -> Activation:
+    """σ(z) = 1/(1 + exp(−(z − shift))). Its name carries the shift.
+
+    >>> sigmoid(1.0).name, float(sigmoid(shift=1.0)(1.0))
+    ('sigmoid(1.0)', 0.5)
+    """
+    shift = float(shift) + 0.0  # −0.0 becomes 0.0
+    if not math.isfinite(shift):
+        raise InputError(f"sigmoid(shift={shift}): the shift must be a finite number.")
+    form = _Sigmoid(shift)
+    return Activation(f"sigmoid({shift!r})" if shift else "sigmoid", form, formula=form.derivative)
+
+
+relu = Activation("relu", _relu, smooth=1, kinks=(0.0,), formula=_relu_derivative)
+"""max(z, 0), with σ'(0) = 1 as in Arora et al. (2019)."""
+relu3 = Activation("relu3", _relu3, smooth=3, kinks=(0.0,), formula=_relu3_derivative)
+"""relu(z)³/6, so that σ' = relu²/2, σ'' = relu and σ''' = 1{z ≥ 0} (Bai and Lee 2020)."""
+quadratic = Activation("quadratic", _quadratic, formula=_quadratic_derivative)
+"""z²."""
+tanh = Activation("tanh", _tanh, formula=_tanh_derivative)
+softplus = Activation("softplus", _softplus, formula=_softplus_derivative)
+"""log(1 + exp(z))."""
+erf = Activation("erf", _erf, formula=_erf_derivative)
+gelu = Activation("gelu", _gelu, formula=_gelu_derivative)
+"""zΦ(z), exactly, not its tanh approximation."""
+sin = Activation("sin", _sin, formula=_sin_derivative)
+
+CATALOGUE: Mapping[str, Activation] = MappingProxyType(
+    {sigma.name: sigma for sigma in (relu, relu3, quadratic, sigmoid(), tanh, softplus, erf, gelu, sin)}
+)
+
+
+def activation(
+    spec: str | Activation | Callable[..., object],
+    *,
+    smooth: int | None = None,
+    kinks: tuple[float, ...] = (),
+) -> Activation:
+    """The activation meant by a name, an Activation (returned as it is), or a function of one's own.
+
+    A function must be elementwise and written in jax.numpy; its derivatives come from autodiff. ``smooth``
+    and ``kinks`` describe it and cannot be found out from it: left out, it counts as smooth everywhere, and
+    autodiff of a kinked function then gives 0 where the truth is a delta.
+
+    >>> activation("sigmoid(1.0)") == sigmoid(1.0)
+    True
+    >>> leaky = activation(lambda z: jnp.where(z < 0, 0.1 * z, z), smooth=1, kinks=(0.0,))
+    >>> float(leaky.derivative(1)(-3.0))
+    0.10000000149011612
+    """
+    if isinstance(spec, str | Activation):
+        if smooth is not None or kinks:
+            name = spec if isinstance(spec, str) else spec.name
+            raise InputError(f"{name!r} knows its own kinks: smooth= and kinks= go with a function only.")
+        return _named(spec) if isinstance(spec, str) else spec
+    if not callable(spec):
+        raise InputError(
+            f"an activation is a name ({', '.join(CATALOGUE)}), an Activation or a function, "
+            f"not {type(spec).__name__} {spec!r}."
+        )
+    return _wrapped(spec, smooth, kinks)
+
+
+def _named(text: str) -> Activation:
+    name, argument = text.strip(), None
+    if match := re.fullmatch(r"(\w+)\s*\((?:\s*shift\s*=)?\s*([^()]*?)\s*\)", name):
+        name, argument = match.groups()
+    if name not in CATALOGUE:
+        near = difflib.get_close_matches(name.lower(), CATALOGUE, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(
+            f"no activation is called {text!r}.{hint} There are {', '.join(CATALOGUE)}, and 'sigmoid(b)' for "
+            "a sigmoid shifted by b; a function of your own can be given as it is."
+        )
+    if not argument:
+        return CATALOGUE[name]
+    if name != "sigmoid":
+        raise InputError(f"{text!r}: {name} takes no argument; only sigmoid does, as in 'sigmoid(1.0)'.")
+    try:
+        return sigmoid(float(argument))
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{text!r}: the shift {argument!r} is not a number, as in 'sigmoid(1.0)'.") from None
+
+
+def _wrapped(function: Callable[..., object], smooth: int | None, kinks: tuple[float, ...]) -> Activation:
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        hash(function)
+    except TypeError:
+        raise InputError(
+            f"{name} is not hashable, so it cannot be an activation: give a plain function, or a frozen "
+            "dataclass with __call__."
+        ) from None
+    shape = (2, 3)
+    try:
+        result = jax.eval_shape(function, jnp.zeros(shape))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise InputError(
+            f"{name} fails on an array of shape {shape}: {reason} "
+            "An activation must be written in jax.numpy (not numpy or math), with jnp.where instead of if."
+        ) from error
+    got = getattr(result, "shape", None)
+    if got != shape:
+        raise InputError(
+            f"{name} is not elementwise: an array of shape {shape} gave "
+            f"{type(result).__name__ if got is None else f'shape {got}'}."
+        )
+    return Activation(name, function, smooth, tuple(float(kink) for kink in kinks))  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""How fast gradient descent will learn these labels, before any training.
+
+Arora et al. (2019), Section 4. With a wide two-layer ReLU network the residual obeys
+
+    ‖y − u(k)‖² ≈ Σᵢ (1 − ηλᵢ)²ᵏ (vᵢᵀy)²                                        (8)
+
+where (λᵢ, vᵢ) are the eigenpairs of H∞: labels along large eigenvalues are learnt first. The right side is
+exactly ‖y − ũ(k)‖² of the linear recursion ũ(k+1) = ũ(k) − ηH∞(ũ(k) − y) from ũ(0) = 0, eq. (7).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from offtangent._errors import InputError
+from offtangent.linalg import Spectrum
+
+FOREVER = 1 << 62  # more steps than anybody takes; (1 − ηλ)²ᵏ is still an ordinary power there
+
+
+@dataclass(frozen=True)
+class PredictedResidual:
+    """‖y − u(k)‖ of gradient descent at each number of steps k."""
+
+    steps: Int[np.ndarray, "t"]
+    norm: Float[np.ndarray, "t"]
+    by_direction: Float[np.ndarray, "t r"]  # ξᵢ(k) = (1 − ηλᵢ)²ᵏ (vᵢᵀy)²
+    unknown: float  # energy of y outside the known eigenvectors, taken as never learnt
+
+
+def largest_stable_rate(spectrum: Spectrum) -> float:
+    """2/λ_max: from this learning rate on gradient descent on ½‖y − u‖² diverges.
+
+    >>> largest_stable_rate(Spectrum.of(np.diag([4.0, 1.0])))
+    0.5
+    """
+    return 2.0 / float(spectrum.values.max())
+
+
+def predict_residual(
+    spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, steps: Int[np.ndarray, "t"]
+) -> PredictedResidual:
+    """The right side of eq. (8), for r known eigenpairs of H∞.
+
+    With r < n the curve is an upper bound: what lies outside the known eigenvectors is kept.
+    Time O(nr + tr), memory O(tr).
+
+    >>> two = Spectrum.of(np.diag([1.0, 0.1]))
+    >>> predict_residual(two, np.ones(2), rate=1.0, steps=np.array([0, 1, 10])).norm
+    array([1.41421356, 0.9       , 0.34867844])
+    """
+    _check_rate(spectrum, rate)
+    steps = np.asarray(steps)
+    if (steps < 0).any():
+        raise InputError(f"steps holds {steps.min()}: numbers of gradient steps are zero or positive.")
+    energy = spectrum.energy(y)
+    by_direction = energy * np.abs(1 - rate * spectrum.values) ** (2.0 * steps[:, None])
+    unknown = _unknown(spectrum, y, energy)
+    return PredictedResidual(steps, np.sqrt(by_direction.sum(axis=1) + unknown), by_direction, unknown)
+
+
+def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss: float) -> int:
+    """The first k at which the predicted loss ‖y − u(k)‖² is at most `loss` times ‖y‖².
+
+    Found by bisection, since the predicted loss never rises: time O(nr + 62r). With r < n eigenpairs the
+    answer is an upper bound. Refused if part of y is never learnt: outside the known eigenvectors, or along
+    an eigenvalue that is not positive.
+
+    >>> steps_to(Spectrum.of(np.diag([1.0, 0.1])), np.array([0.0, 1.0]), rate=1.0, loss=0.1)
+    11
+    """
+    _check_rate(spectrum, rate)
+    if not loss > 0:
+        raise InputError(f"loss={loss:g}: the target is a positive fraction of the initial loss, such as 0.01.")
+    energy = spectrum.energy(y)
+    shrink = np.abs(1 - rate * spectrum.values)
+    unknown = _unknown(spectrum, y, energy)
+    target = loss * float(y @ y)
+
+    def remaining(k: int) -> float:
+        with np.errstate(over="ignore"):  # an eigenvalue below zero by rounding grows beyond all bounds
+            return float((energy[energy > 0] * shrink[energy > 0] ** (2.0 * k)).sum()) + unknown
+
+    if remaining(FOREVER) > target:
+        raise InputError(
+            f"A loss of {loss:g} is never reached: {remaining(FOREVER) / float(y @ y):.3g} of the labels' energy "
+            "lies outside the known eigenvectors or along eigenvalues that are not positive."
+        )
+    low, high = -1, 1
+    while remaining(high) > target:
+        low, high = high, 2 * high
+    if remaining(0) <= target:
+        return 0
+    low = max(low, 0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if remaining(middle) > target else (low, middle)
+    return high
+
+
+def _check_rate(spectrum: Spectrum, rate: float) -> None:
+    limit = largest_stable_rate(spectrum)
+    if not 0 < rate < limit:
+        raise InputError(
+            f"rate={rate:g} would diverge on these inputs: it must lie between 0 and 2/λ_max = {limit:.3g}. "
+            f"rate={limit / 2:.3g} is safe."
+        )
+
+
+def _unknown(spectrum: Spectrum, y: Float[np.ndarray, "n"], energy: Float[np.ndarray, "r"]) -> float:
+    return 0.0 if spectrum.complete else max(math.fsum([float(y @ y), -float(energy.sum())]), 0.0)

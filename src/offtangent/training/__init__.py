@@ -1,0 +1,7 @@
+"""One training loop over optax, its losses, and what makes it stable."""
+
+from offtangent.training.loop import Checkpoint, Diverged, History, train
+from offtangent.training.losses import HalfSquares
+from offtangent.training.stability import Sharpness, sharpness
+
+__all__ = ["Checkpoint", "Diverged", "HalfSquares", "History", "Sharpness", "sharpness", "train"]

@@ -1,0 +1,69 @@
+"""The state of a training run as a file: arrays alone (npz without pickle), written whole, checked on return."""
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any, TypeVar
+from zipfile import BadZipFile
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from offtangent._errors import InputError
+from offtangent._files import write_whole
+
+State = TypeVar("State")
+
+
+def fingerprint(*parts: Any) -> str:
+    """A digest of everything a run depends on: two runs share it exactly if they would take the same steps."""
+    digest = hashlib.sha256()
+    leaves, structure = jax.tree.flatten(parts)
+    digest.update(str(structure).encode())
+    for leaf in leaves:
+        if isinstance(leaf, jax.Array | np.ndarray):
+            array = _host(leaf)
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes())
+        else:
+            digest.update(repr(leaf).encode())
+    return digest.hexdigest()
+
+
+def save(path: Path, print_: str, state: Any, losses: Float[np.ndarray, "k"], done: int) -> None:
+    """Write the state after `done` steps. A crash leaves the previous checkpoint in place."""
+    leaves = {f"leaf{i}": _host(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, run=np.array(print_), losses=losses, done=np.array(done), **leaves)
+    write_whole(path, buffer.getvalue())
+
+
+def load(path: Path, print_: str, like: State) -> tuple[State, Float[np.ndarray, "k"], int]:
+    """The state saved at `path`, in the shape of `like`. Another run's checkpoint, or a damaged one, is refused."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise InputError(f"The checkpoint {path} cannot be read ({error}). Remove it to start again.") from None
+    if str(arrays.get("run")) != print_:
+        raise InputError(
+            f"The checkpoint {path} belongs to another run (other data, parameters or settings). "
+            "Use another path, or remove it to start again."
+        )
+    leaves, structure = jax.tree.flatten(like)
+    restored = [_device(arrays[f"leaf{i}"], leaf) for i, leaf in enumerate(leaves)]
+    return jax.tree.unflatten(structure, restored), arrays["losses"], int(arrays["done"])
+
+
+def _host(leaf: Array | np.ndarray) -> np.ndarray:
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return np.asarray(jax.random.key_data(leaf))
+    return np.asarray(leaf)
+
+
+def _device(array: np.ndarray, like: Any) -> Any:
+    if isinstance(like, jax.Array) and jnp.issubdtype(like.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(jnp.asarray(array))
+    return jnp.asarray(array, like.dtype)

@@ -1,0 +1,232 @@
+"""The training loop: any objective, any optax optimiser, full batch or minibatch.
+
+Steps run in blocks inside one `lax.scan`, compiled once. Between blocks the host looks for divergence, saves
+a checkpoint and reports progress. An objective may return several losses: the gradient is that of their sum. So
+to train k networks of one shape at once (seeds, labels), stack them into an f with outputs (n, k): the gradients
+do not mix, and every network has its own curve.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Key, PyTree
+
+from offtangent._errors import InputError
+from offtangent.training.checkpoint import fingerprint, load, save
+from offtangent.training.stability import sharpness
+
+BLOCK = 256  # steps between two looks of the host
+HOPELESS = 1e3  # a loss this many times the first one is divergence, even while it is finite
+
+Objective = Callable[[Any, Array, Array], Array]
+
+
+class Diverged(ArithmeticError):
+    """Training blew up. Carries the step and the largest stable rate of plain gradient descent at the start."""
+
+    def __init__(self, step: int, loss: float, first: float, largest_stable_rate: float):
+        self.step, self.loss, self.largest_stable_rate = step, loss, largest_stable_rate
+        super().__init__(
+            f"Training diverged at step {step}: the loss is {loss:.3g}, it was {first:.3g} at the start. At the "
+            f"initial parameters plain gradient descent is stable only below a learning rate of 2/λ_max = "
+            f"{largest_stable_rate:.3g}; {largest_stable_rate / 2:.3g} is safe."
+        )
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the state of a run is kept, and after how many seconds it is written again."""
+
+    path: Path
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class History:
+    """What a run left behind. `losses[k]` is the objective before step k (on its batch), the last one after all."""
+
+    losses: Float[np.ndarray, "steps_and_one *k"]
+    steps: Int[np.ndarray, "t"]
+    records: Mapping[str, np.ndarray]  # name → what was recorded at `steps`, shape (t, ...)
+    params: PyTree
+    state: PyTree = field(repr=False)  # of the optimiser
+    resumed_at: int = 0  # the step a checkpoint was taken up at
+
+
+class _Carry(eqx.Module):
+    params: PyTree
+    state: PyTree
+    order: Int[Array, "n_or_0"]  # the epoch's permutation; empty for full batches
+    records: PyTree
+
+
+def train(
+    objective: Objective,
+    params: PyTree,
+    X: Float[np.ndarray | Array, "n *d"],
+    y: Float[np.ndarray | Array, "n *k"],
+    *,
+    optimiser: optax.GradientTransformation,
+    steps: int,
+    batch: int | None = None,
+    key: Key[Array, ""] | None = None,
+    record: Mapping[str, Callable[[Any], Array]] | None = None,
+    record_at: Int[np.ndarray, "t"] | None = None,
+    checkpoint: Checkpoint | None = None,
+    precision: str = "highest",
+    progress: Callable[[int, int], None] | None = None,
+) -> History:
+    """Minimise `objective(params, X, y)` for a number of steps.
+
+    `batch`: rows per step, drawn without replacement within an epoch (a rest that does not fill a batch is left
+    out until the next shuffle); needs `key`. `record`: quantities of the parameters, evaluated before step k for
+    every k in `record_at` (which may include `steps`, the end). `checkpoint`: the state is written there from
+    time to time, and a later call with the same arguments goes on from it with the same numbers. `precision`
+    names the precision of matrix products (JAX's names: "highest", "tensorfloat32", ...).
+
+    Raises `Diverged` with the step and the largest stable learning rate.
+    """
+    n = len(X)
+    _check(n, len(y), steps, batch, key, record, record_at)
+    record = dict(record or {})
+    at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
+    dtype = jax.tree.leaves(params)[0].dtype
+    X, y = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
+    key = jax.random.key(0) if key is None else key  # full batches draw nothing
+
+    with jax.default_matmul_precision(precision):
+        buffers = {
+            name: jnp.zeros((len(at), *shape.shape), shape.dtype)
+            for name, shape in eqx.filter_eval_shape(lambda p: {k: f(p) for k, f in record.items()}, params).items()
+        }
+        carry = _Carry(params, optimiser.init(params), jnp.arange(n if batch else 0), buffers)
+        losses = np.zeros((steps + 1, *eqx.filter_eval_shape(objective, params, X[:1], y[:1]).shape))
+        done = 0
+        print_ = fingerprint(carry, (X, y), steps, batch, at, sorted(record), precision) if checkpoint else ""
+        if checkpoint is not None and checkpoint.path.exists():
+            carry, losses, done = load(checkpoint.path, print_, carry)
+        resumed_at, saved = done, time.monotonic()
+        slots = np.full(steps + 1, -1)
+        slots[at] = np.arange(len(at))
+
+        while done < steps + 1:  # the last "step" only looks at the final parameters
+            ks = np.arange(done, done + BLOCK)
+            slot = np.where(ks <= steps, slots[np.minimum(ks, steps)], -1)
+            carry, block = _block(objective, optimiser, record, carry, X, y, key, batch, ks, slot, np.asarray(steps))
+            stop = min(done + BLOCK, steps + 1)
+            losses[done:stop] = np.asarray(block)[: stop - done]
+            _refuse_divergence(losses, done, stop, objective, params, X, y)
+            done = stop
+            if checkpoint is not None and (done > steps or time.monotonic() - saved >= checkpoint.seconds):
+                save(checkpoint.path, print_, carry, losses, done)
+                saved = time.monotonic()
+            if progress is not None:
+                progress(min(done, steps), steps)
+
+    records = {name: np.asarray(values) for name, values in carry.records.items()}
+    return History(losses, at, records, carry.params, carry.state, resumed_at)
+
+
+@eqx.filter_jit
+def _block(
+    objective: Objective,
+    optimiser: optax.GradientTransformation,
+    record: dict[str, Callable[[Any], Array]],
+    carry: _Carry,
+    X: Array,
+    y: Array,
+    key: Array,
+    batch: int | None,
+    ks: Int[np.ndarray, "b"],
+    slots: Int[np.ndarray, "b"],
+    steps: Int[np.ndarray, ""],
+) -> tuple[_Carry, Float[Array, "b *k"]]:
+    n = len(X)
+    per_epoch = n // batch if batch else 1
+
+    def write(carry: _Carry, slot: Array) -> _Carry:
+        values = {name: f(carry.params) for name, f in record.items()}
+        records = jax.tree.map(lambda buffer, value: buffer.at[slot].set(value), carry.records, values)
+        return eqx.tree_at(lambda c: c.records, carry, records)
+
+    def rows(carry: _Carry, k: Array) -> tuple[_Carry, Array, Array]:
+        if batch is None:
+            return carry, X, y
+        fresh = lambda: jax.random.permutation(jax.random.fold_in(key, k // per_epoch), n)  # noqa: E731
+        order = jax.lax.cond(k % per_epoch == 0, fresh, lambda: carry.order)
+        part = jax.lax.dynamic_slice_in_dim(order, (k % per_epoch) * batch, batch)
+        return eqx.tree_at(lambda c: c.order, carry, order), X[part], y[part]
+
+    def total(params: PyTree, xs: Array, ys: Array) -> tuple[Array, Array]:
+        losses = objective(params, xs, ys)
+        return jnp.sum(losses), losses
+
+    def move(carry: _Carry, k: Array) -> tuple[_Carry, Array]:
+        carry, xs, ys = rows(carry, k)
+        gradient, loss = jax.grad(total, has_aux=True)(carry.params, xs, ys)
+        updates, state = optimiser.update(gradient, carry.state, carry.params)
+        params = optax.apply_updates(carry.params, updates)
+        return _Carry(params, state, carry.order, carry.records), loss
+
+    def look(carry: _Carry, k: Array) -> tuple[_Carry, Array]:
+        carry, xs, ys = rows(carry, k)
+        return carry, objective(carry.params, xs, ys)
+
+    def rest(carry: _Carry, k: Array) -> tuple[_Carry, Array]:  # noqa: ARG001
+        return carry, jnp.zeros_like(eqx.filter_eval_shape(objective, carry.params, X[:1], y[:1]))
+
+    def step(carry: _Carry, at: tuple[Array, Array]) -> tuple[_Carry, Array]:
+        k, slot = at
+        if record:
+            carry = jax.lax.cond(slot >= 0, write, lambda c, _: c, carry, slot)
+        return jax.lax.switch(jnp.where(k < steps, 0, jnp.where(k == steps, 1, 2)), (move, look, rest), carry, k)
+
+    return jax.lax.scan(step, carry, (jnp.asarray(ks), jnp.asarray(slots)))
+
+
+def _refuse_divergence(
+    losses: Float[np.ndarray, "all *k"],
+    start: int,
+    stop: int,
+    objective: Objective,
+    params: PyTree,
+    X: Array,
+    y: Array,
+) -> None:
+    total = losses[:stop].reshape(stop, -1).sum(axis=1)
+    bad = ~(total[start:] <= HOPELESS * max(abs(total[0]), float(np.finfo(np.float32).tiny)))
+    if bad.any():
+        step = start + int(bad.argmax())
+        curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
+        raise Diverged(step, float(total[step]), float(total[0]), curvature.largest_stable_rate)
+
+
+def _check(
+    n: int,
+    labels: int,
+    steps: int,
+    batch: int | None,
+    key: Key[Array, ""] | None,
+    record: Mapping[str, Callable[[Any], Array]] | None,
+    record_at: Int[np.ndarray, "t"] | None,
+) -> None:
+    if labels != n:
+        raise InputError(f"{n} inputs but {labels} labels: every input needs one.")
+    if steps < 0:
+        raise InputError(f"steps={steps}: the number of steps is zero or positive.")
+    if batch is not None and not 1 <= batch <= n:
+        raise InputError(f"batch={batch}: it must lie between 1 and the {n} rows, or be None for the full batch.")
+    if batch is not None and key is None:
+        raise InputError("Minibatches are drawn at random: give key=jax.random.key(seed).")
+    if (record is None) != (record_at is None):
+        raise InputError("record (what) and record_at (when) go together: give both or neither.")
+    if record_at is not None and len(record_at) and not 0 <= np.min(record_at) <= np.max(record_at) <= steps:
+        raise InputError(f"record_at holds steps outside 0..{steps}.")

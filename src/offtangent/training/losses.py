@@ -1,0 +1,23 @@
+"""Objectives: what turns f(params, x) and labels into a number to be made small."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+
+class HalfSquares(eqx.Module):
+    """Φ = ½ Σᵢ (yᵢ − f(params, xᵢ))², a sum over samples and not a mean: Arora et al. (2019), eq. (2).
+
+    Outputs with k columns give k losses; `train` follows the gradient of their sum.
+
+    >>> float(HalfSquares(lambda slope, X: slope * X[:, 0])(2.0, jnp.array([[1.0], [2.0]]), jnp.array([1.0, 2.0])))
+    2.5
+    """
+
+    f: Callable[[Any, Array], Array]
+
+    def __call__(self, params: PyTree, X: Float[Array, "n *d"], y: Float[Array, "n *k"]) -> Float[Array, "*k"]:
+        return 0.5 * jnp.sum((y - self.f(params, X)) ** 2, axis=0)
