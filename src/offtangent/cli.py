@@ -1,21 +1,17 @@
 """The words a person types."""
 
-import difflib
 import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -72,7 +68,7 @@ def _stop(message: str, status: int) -> NoReturn:
     raise typer.Exit(status)
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool | None) -> None:
     if wanted:
         out.print(f"offtangent {__version__}")
         raise typer.Exit
@@ -81,8 +77,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
-    ] = False,
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = None,
 ) -> None: ...
 
 
@@ -124,13 +120,14 @@ def run(
     """Run experiments, judge their claims, and write the report.
 
     Finished cells are kept in the output folder: stop a run at any moment, start it again, and it goes on.
-    Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error.
+    Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error or refused input.
     """
     from offtangent import lab
+    from offtangent.lab.progress import shown_progress
     from offtangent.lab.records import record_of
 
-    experiments = select(selectors or [])
-    _check_profile(profile, experiments)
+    experiments = lab.select(selectors or [], _experiments())
+    lab.check_profile(profile, experiments)
     store = lab.Store.open(folder)
     os.environ.update({k: v for k, v in _cache_settings(store).items() if k not in os.environ})
     placement = lab.parse_placement(on)
@@ -138,7 +135,7 @@ def run(
     if dry_run:
         _forecast(todo, placement, as_json)
         return
-    with _progress(todo) as on_done:
+    with shown_progress(todo.missing, err) as on_done:
         outcomes = lab.run(todo, store, placement, on_done=on_done)
     for line in store.damaged:
         err.print(Text(f"Damaged and computed again: {line}", style="yellow"))
@@ -170,6 +167,8 @@ def run(
         out.print(f"{computed} cells computed, {reused} taken from {folder}.")
         if page:
             out.print(Text(f"Report: {page}"), soft_wrap=True)
+    if any(done.refused for _, done in failures):
+        raise typer.Exit(2)
     if failures or any(claim.verdict == lab.Verdict.FAILS for _, claim in claims):
         raise typer.Exit(1)
 
@@ -186,7 +185,8 @@ def report(
     """Write the report of an earlier run again, from its results and those that come with the package."""
     from offtangent import lab
 
-    known = {experiment.name: experiment for experiment in [*_experiments(), *(select(selectors) if selectors else [])]}
+    own = lab.select(selectors, _experiments()) if selectors else []
+    known = {experiment.name: experiment for experiment in [*_experiments(), *own]}
     paths = sorted((folder / "results").glob("*.json"))
     if not paths:
         raise InputError(f"There are no results in {folder / 'results'}. Make some with: offtangent run --out {folder}")
@@ -238,29 +238,6 @@ def info() -> None:
     out.print(table)
 
 
-def select(selectors: Sequence[str]) -> "list[lab.Experiment]":
-    """The experiments that selectors name, each once: a paper, an experiment, a glob, or a file."""
-    from offtangent.lab import load_experiment
-
-    known = _experiments()
-    if not selectors:
-        return known
-    chosen: dict[str, lab.Experiment] = {}
-    for selector in selectors:
-        if selector.endswith(".py"):
-            found = [load_experiment(Path(selector))]
-        else:
-            patterns = (selector, f"{selector}/*")
-            found = [e for e in known if any(fnmatch(e.name, pattern) for pattern in patterns)]
-        if not found:
-            names = [*(paper.name for paper in PAPERS), *(experiment.name for experiment in known)]
-            near = difflib.get_close_matches(selector, names, n=1, cutoff=0.4)
-            hint = f"Did you mean {near[0]!r}?" if near else "'offtangent list' shows what there is."
-            raise InputError(f"Nothing is called {selector!r}. {hint}")
-        chosen |= {experiment.where: experiment for experiment in found}
-    return list(chosen.values())
-
-
 def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
     from offtangent.lab import Experiment
 
@@ -272,52 +249,10 @@ def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
     ]
 
 
-def _check_profile(profile: str, experiments: "Sequence[lab.Experiment]") -> None:
-    for experiment in experiments:
-        if profile not in experiment.profiles:
-            near = difflib.get_close_matches(profile, experiment.profiles, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise InputError(
-                f"{experiment.name} has no profile {profile!r}; it has {', '.join(experiment.profiles)}.{hint}"
-            )
-
-
 def _cache_settings(store: "lab.Store") -> dict[str, str]:
     from offtangent.lab.worker import cache_settings
 
     return cache_settings(str(store.compiled))
-
-
-@contextmanager
-def _progress(todo: "lab.Plan") -> "Iterator[Callable[[lab.Job, Done], None]]":
-    """A bar with the time left on a terminal; elsewhere a line a cell."""
-    from offtangent.lab.costs import seconds
-    from offtangent.lab.progress import TimeLeft
-
-    left = TimeLeft(todo.missing)
-    if not left.total:
-        yield lambda job, done: None  # noqa: ARG005
-    elif err.is_terminal:
-        columns = (
-            TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
-        )  # fmt: skip
-        with Progress(*columns, console=err, transient=True) as bar:
-            task = bar.add_task("cells", total=left.total, left="")
-
-            def advance(job: "lab.Job", done: "Done") -> None:  # noqa: ARG001
-                left.done(job)
-                bar.update(task, advance=1, left=f"about {seconds(left.seconds)} left")
-
-            yield advance
-    else:
-
-        def tell(job: "lab.Job", done: "Done") -> None:
-            left.done(job)
-            how = f"failed: {done.error}" if done.error else seconds(done.seconds)
-            line = f"[{left.finished}/{left.total}] {job.experiment.name} {job.cell}: {how}; about {seconds(left.seconds)} left"
-            err.print(Text(line), soft_wrap=True)
-
-        yield tell
 
 
 def _forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> None:

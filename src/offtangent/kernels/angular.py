@@ -22,6 +22,8 @@ from offtangent.data.checks import check_inputs
 NEAR = 1e-3  # from 1 − |cos| below this on, the angle is measured by chords: arccos would lose 4 digits and more
 PAIRS_AT_ONCE = 1 << 16
 
+AnyArray = Array | np.ndarray
+
 
 @dataclass(frozen=True)
 class AngularKernel:
@@ -32,7 +34,7 @@ class AngularKernel:
     """
 
     name: str
-    of_angle: Callable[..., Array]
+    of_angle: Callable[..., AnyArray]
 
     def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"]) -> Float[Array, "p q"]:
         """K(X1, X2). Time O(pqd), memory O(pq). Near cosine ±1 the angle carries an error of √(2ε)."""
@@ -40,7 +42,7 @@ class AngularKernel:
         inner = jnp.matmul(X1, X2.T, precision=jax.lax.Precision.HIGHEST)
         scale = r * s
         cosine = jnp.clip(inner / jnp.where(scale > 0, scale, 1), -1, 1)
-        return self.of_angle(r, s, jnp.arccos(cosine), jnp)
+        return jnp.asarray(self.of_angle(r, s, jnp.arccos(cosine), jnp))
 
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None
@@ -49,11 +51,12 @@ class AngularKernel:
         X1 = check_inputs(X1)
         symmetric = X2 is None
         X2 = X1 if X2 is None else check_inputs(X2)
-        angle = angles(X1, X2)
+        U, r = _polar(X1)
+        V, s = (U, r) if symmetric else _polar(X2)
+        angle = _angles(U, V)
         if symmetric:
             np.fill_diagonal(angle, 0.0)
-        r, s = np.linalg.norm(X1, axis=1)[:, None], np.linalg.norm(X2, axis=1)[None, :]
-        return np.asarray(self.of_angle(r, s, angle, np))
+        return np.asarray(self.of_angle(r, s.T, angle, np))
 
 
 def angles(X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "p q"]:
@@ -61,7 +64,10 @@ def angles(X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"]) -> Float[
 
     A zero row has no direction; its angle to anything is given as π/2.
     """
-    U, V = _directions(X1), _directions(X2)
+    return _angles(_polar(X1)[0], _polar(X2)[0])
+
+
+def _angles(U: Float[np.ndarray, "p d"], V: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "p q"]:
     cosine = np.clip(U @ V.T, -1.0, 1.0)
     rows, columns = np.nonzero(np.abs(cosine) > 1 - NEAR)
     signs = np.sign(cosine[rows, columns])
@@ -75,14 +81,15 @@ def angles(X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"]) -> Float[
     return angle
 
 
-def _directions(X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+def _polar(X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n 1"]]:
+    """Directions and lengths; a zero row has the direction zero."""
     largest = np.abs(X).max(axis=1, keepdims=True)  # dividing first keeps tiny and huge rows from under- or overflow
     X = X / np.where(largest > 0, largest, 1)
     length = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(length > 0, length, 1)
+    return X / np.where(length > 0, length, 1), largest * length
 
 
-def _relu_hidden(r: Array, s: Array, angle: Array, xp: object) -> Array:
+def _relu_hidden(r: AnyArray, s: AnyArray, angle: AnyArray, xp: object) -> AnyArray:
     cos, pi = xp.cos, xp.pi  # type: ignore[attr-defined]
     return r * s * cos(angle) * (pi - angle) / (2 * pi)
 

@@ -5,8 +5,9 @@ Spectra and solves work on the host in float64 through the dense matrix; `H @ v`
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
@@ -17,6 +18,7 @@ from offtangent.data.checks import check_inputs, check_not_parallel
 from offtangent.linalg import Spectrum
 
 
+@runtime_checkable
 class Kernel(Protocol):
     """What a Gram matrix asks of a kernel: a jittable block, and an exact one in float64."""
 
@@ -35,7 +37,7 @@ class Gram:
     Without a ridge, two inputs in the same direction make the matrix singular and are refused by name.
 
     >>> from offtangent.kernels import relu_hidden
-    >>> Gram(relu_hidden, np.eye(2)).dense()
+    >>> Gram(relu_hidden, np.eye(2)).dense().round(15)
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
@@ -50,7 +52,9 @@ class Gram:
         checked = check_inputs(self.X, nonzero=self.ridge == 0)
         if self.ridge == 0:
             check_not_parallel(checked)
-        object.__setattr__(self, "X", checked)
+        kept = checked.copy()  # what is computed later must be of the inputs given now
+        kept.flags.writeable = False
+        object.__setattr__(self, "X", kept)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -69,11 +73,12 @@ class Gram:
     def diag(self) -> Float[np.ndarray, "n"]:
         return self._matrix.diagonal()
 
-    def __matmul__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+    def __matmul__(self, v: Float[Array | np.ndarray, "n *k"]) -> Float[Array, "n *k"]:
         """H v in the dtype of v; may be traced. Time O(n²d) a call: nothing is kept between calls."""
         v = jnp.asarray(v)
         X = jnp.asarray(self.X, v.dtype)
-        return jnp.matmul(self.kernel(X, X), v) + jnp.asarray(self.ridge, v.dtype) * v
+        product = jnp.matmul(self.kernel(X, X), v, precision=jax.lax.Precision.HIGHEST)
+        return product + jnp.asarray(self.ridge, v.dtype) * v
 
     def eigh(self, k: int | None = None) -> Spectrum:
         """All eigenpairs, or the k largest. Time O(n³)."""
@@ -84,8 +89,15 @@ class Gram:
         try:
             factor = scipy.linalg.cho_factor(self._matrix, lower=True)
         except np.linalg.LinAlgError as error:
-            raise InputError(
-                f"The Gram matrix of these {len(self)} inputs is singular to rounding ({error}). "
-                "Add a ridge, for example Gram(kernel, X, ridge=1e-6)."
-            ) from None
+            raise self._singular(str(error)) from None
+        size = np.linalg.norm(self._matrix, 1)
+        inverse_condition, _ = scipy.linalg.lapack.dpocon(factor[0], size, uplo="L")
+        if inverse_condition < np.finfo(np.float64).eps:  # rounding can make the last pivots positive by chance
+            raise self._singular(f"its condition number is above {1 / np.finfo(np.float64).eps:.1g}")
         return np.asarray(scipy.linalg.cho_solve(factor, np.asarray(b, np.float64)))
+
+    def _singular(self, reason: str) -> InputError:
+        return InputError(
+            f"The Gram matrix of these {len(self)} inputs is singular to rounding ({reason}). "
+            "Add a ridge, for example Gram(kernel, X, ridge=1e-6)."
+        )

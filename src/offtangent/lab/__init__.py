@@ -7,6 +7,7 @@ from offtangent.lab.experiment import Experiment, load_experiment
 from offtangent.lab.records import Provenance, Record, read_record, write_record
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Interrupted, Job, Outcome, Plan, plan, run
+from offtangent.lab.selection import check_profile, select
 from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
 from offtangent.lab.store import Store
 
@@ -25,6 +26,7 @@ __all__ = [
     "Results",
     "Store",
     "Verdict",
+    "check_profile",
     "fraction_interval",
     "load_experiment",
     "mean_interval",
@@ -32,6 +34,7 @@ __all__ = [
     "plan",
     "read_record",
     "run",
+    "select",
     "slope_interval",
     "write_record",
 ]

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 from offtangent.lab.statistics import Interval
 
@@ -36,28 +36,32 @@ class Claim:
     note: str = ""
 
     @classmethod
-    def at_most(cls, value: float | Interval, limit: float, *, strict: bool = False, **words: Any) -> Self:
+    def at_most(
+        cls, value: float | int | Interval, limit: float | int, *, strict: bool = False, **words: Any
+    ) -> "Claim":
         """The measured value is at most (or, `strict`, below) the limit."""
         return cls._compare(value, limit, "<" if strict else "≤", **words)
 
     @classmethod
-    def at_least(cls, value: float | Interval, limit: float, *, strict: bool = False, **words: Any) -> Self:
+    def at_least(
+        cls, value: float | int | Interval, limit: float | int, *, strict: bool = False, **words: Any
+    ) -> "Claim":
         """The measured value is at least (or, `strict`, above) the limit."""
         return cls._compare(value, limit, ">" if strict else "≥", **words)
 
     @classmethod
-    def includes(cls, value: Interval, expected: float, **words: Any) -> Self:
+    def includes(cls, value: Interval, expected: float | int, **words: Any) -> "Claim":
         """The interval of the measured value contains the expected one."""
         holds = value.low <= expected <= value.high
         return cls._judge(value, holds, f"{expected:.4g}", **words)
 
     @classmethod
-    def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> Self:
+    def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> "Claim":
         """Needs more than this profile has; names the profile that tests it."""
         return cls(source, statement, "", Verdict.UNTESTABLE, note=f"{why} Tested in profile {profile!r}.")
 
     @classmethod
-    def _compare(cls, value: float | Interval, limit: float, sign: str, **words: Any) -> Self:
+    def _compare(cls, value: float | int | Interval, limit: float | int, sign: str, **words: Any) -> "Claim":
         low, high = (value.low, value.high) if isinstance(value, Interval) else (value, value)
         holds = {"≤": high <= limit, "<": high < limit, "≥": low >= limit, ">": low > limit}[sign]
         return cls._judge(value, holds, f"{sign} {limit:.4g}", **words)
@@ -65,7 +69,7 @@ class Claim:
     @classmethod
     def _judge(
         cls,
-        value: float | Interval,
+        value: float | int | Interval,
         holds: bool,
         expected: str,
         *,
@@ -75,7 +79,7 @@ class Claim:
         note: str = "",
         inside: bool = True,
         misprint: bool = False,
-    ) -> Self:
+    ) -> "Claim":
         verdict = Verdict.HOLDS if holds else Verdict.REFUTED if misprint else Verdict.FAILS
         number, interval = (value.value, (value.low, value.high)) if isinstance(value, Interval) else (value, None)
         if math.isnan(number):

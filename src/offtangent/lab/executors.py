@@ -1,20 +1,24 @@
 """Where cells run: this process, local processes, a Dask cluster, Slurm. All are `concurrent.futures` executors."""
 
-import multiprocessing
+import logging
 import os
+import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, cast
 
 from offtangent._errors import InputError
 from offtangent.lab.store import Store
-from offtangent.lab.worker import prepare
+from offtangent.lab.worker import prepare, settings
 
 HELP = "local, processes:N, dask:ADDRESS or slurm:PARTITION"
+POLL, LOOK = 0.5, 15.0  # seconds between looks for results of Slurm jobs, and into Slurm's queue
 
 
 @dataclass(frozen=True)
@@ -85,18 +89,65 @@ class InProcess(Executor):
 
 
 def _processes(count: int, store: Store) -> Iterator[Executor]:
-    context = multiprocessing.get_context("spawn")  # fork after JAX has run hangs
-    settings = (str(store.compiled), 1)
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=prepare, initargs=settings)
+    context = SpawnContext()  # fork after JAX has run hangs
+    environment = settings(str(store.compiled), threads=1)
+    workers: list[_Worker] = []  # the pool forgets those during whose birth Ctrl-C was pressed
+
+    def worker(**words: Any) -> _Worker:
+        workers.append(_Worker(environment=environment, **words))
+        return workers[-1]
+
+    context.Process = worker  # type: ignore[misc, assignment]
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=prepare)
     try:
         yield pool
     finally:
-        processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
+        born = [process for process in workers if process.pid is not None]
+        for process in born:
             process.terminate()
-        for process in processes:
+        for process in born:
             process.join(5)
+            process.kill()
+
+
+class _Worker(SpawnProcess):
+    """Has an environment of its own, and is out of Ctrl-C's reach, from its first moment."""
+
+    def __init__(self, *args: Any, environment: Mapping[str, str], **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._environment = environment
+
+    def start(self) -> None:
+        with _environment(self._environment), _without_interrupts():
+            super().start()
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """A Ctrl-C in here comes through afterwards; a process started in here has it blocked."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _dask(address: str) -> Iterator[Executor]:
@@ -121,6 +172,7 @@ def _slurm(partition: str, store: Store) -> Iterator[Executor]:
         import submitit
     except ImportError:
         raise InputError("--on slurm needs submitit: pip install 'offtangent[slurm]'.") from None
+    logging.getLogger("submitit").setLevel(logging.ERROR)  # it tells of its doubts on stdout, amid --json
     folder = store.folder / "slurm"
     cluster = "local" if partition == "local" else "slurm"  # submitit's own stand-in, for trying things out
     try:
@@ -130,18 +182,33 @@ def _slurm(partition: str, store: Store) -> Iterator[Executor]:
     engine.update_parameters(timeout_min=24 * 60, cpus_per_task=1)
     if partition and cluster == "slurm":
         engine.update_parameters(slurm_partition=partition)
-    wrapper = Submitted(engine)
+    wrapper = Submitted(engine, _queued if cluster == "slurm" else None)
     try:
         yield wrapper
     finally:
         wrapper.shutdown(wait=False, cancel_futures=True)
 
 
-class Submitted(Executor):
-    """submitit's jobs as futures: a thread asks for their state and settles them."""
+def _queued() -> set[str] | None:
+    """The jobs Slurm has in its queue, waiting or running; None where it does not say."""
+    try:
+        told = subprocess.run(
+            ["squeue", "--me", "--noheader", "--format=%A"], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return set(told.stdout.split()) if told.returncode == 0 else None
 
-    def __init__(self, engine: Any, interval: float = 0.5):
-        self._engine, self._interval = engine, interval
+
+class Submitted(Executor):
+    """submitit's jobs as futures: a thread asks for their state and settles them.
+
+    submitit learns of a job's death from Slurm's accounting, which many small clusters do not have; `queued` then
+    tells which jobs are still in the queue. One that is not, twice in a row, and has no result, is lost.
+    """
+
+    def __init__(self, engine: Any, queued: Callable[[], set[str] | None] | None = None):
+        self._engine, self._queued = engine, queued
         self._jobs: list[tuple[Any, Future[Any]]] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -159,16 +226,28 @@ class Submitted(Executor):
         return future
 
     def _watch(self) -> None:
-        while not self._closed.is_set():
+        missed: set[str] = set()
+        looked = time.monotonic()
+        while not self._closed.wait(POLL):
             with self._lock:
                 waiting = [(job, future) for job, future in self._jobs if not future.done()]
             for job, future in waiting:
-                if job.done():
-                    try:
+                try:
+                    if job.done():
                         future.set_result(job.result())
-                    except Exception as error:
-                        future.set_exception(error)
-            time.sleep(self._interval)
+                except Exception as error:
+                    future.set_exception(error)
+            if self._queued is not None and time.monotonic() - looked > LOOK:
+                looked, queued = time.monotonic(), self._queued()
+                gone = (
+                    {job.job_id for job, future in waiting if not future.done()} - queued
+                    if queued is not None
+                    else set()
+                )
+                for job, future in waiting:
+                    if job.job_id in gone & missed:
+                        future.set_exception(RuntimeError(f"Slurm job {job.job_id} left the queue without a result"))
+                missed = gone
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if wait:
@@ -178,4 +257,4 @@ class Submitted(Executor):
         if cancel_futures:
             for job, future in self._jobs:
                 if not future.done():
-                    job.cancel()
+                    job.cancel(check=False)  # it may have ended this very moment

@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -82,7 +83,10 @@ class Experiment:
         return cells
 
     def run(self, cell: Cell) -> xr.Dataset:
-        return cast(xr.Dataset, self.module.run(cell))
+        result = self.module.run(cell)
+        if not isinstance(result, xr.Dataset):
+            raise TypeError(f"run({cell!r}) returned a {type(result).__name__}; it must return an xarray.Dataset")
+        return result
 
     def claims(self, results: "Results") -> "list[Claim]":
         return list(self.module.claims(results))
@@ -130,7 +134,7 @@ def fields_of(cell: Cell) -> dict[str, Any]:
     for name, value in fields.items():
         if not _is_plain(value):
             raise InputError(
-                f"The cell's field {name}={value!r} is a {type(value).__name__}: fields are numbers, text, "
+                f"The cell's field {name}={value!r} is a {type(value).__name__}: fields are finite numbers, text, "
                 "booleans, None, or tuples of these, so that a result can be named by them."
             )
     return fields
@@ -144,7 +148,7 @@ def _is_frozen_dataclass(cell: Any) -> bool:
 def _is_plain(value: object) -> bool:
     if isinstance(value, tuple):
         return all(_is_plain(part) for part in value)
-    return value is None or isinstance(value, bool | int | float | str)
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
 
 
 def load_experiment(path: Path) -> Experiment:
@@ -174,7 +178,8 @@ def check_experiment(experiment: Experiment) -> None:
 
 
 def _import_file(path: Path) -> ModuleType:
-    name = f"offtangent_user_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    content = path.read_bytes()  # in the name: a worker that lives long must not run what the file once was
+    name = f"offtangent_user_{hashlib.sha256(str(path).encode() + content).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -50,22 +50,21 @@ def fingerprint(path: Path) -> Fingerprint:
 
 def _reached(tree: ast.Module, start: str) -> list[ast.stmt]:
     """The top-level statements that the definition `start` needs, in their order."""
-    defined: dict[str, ast.stmt] = {}
-    always: list[ast.stmt] = []
+    defined: dict[str, list[ast.stmt]] = {}  # a name may be built in several statements
+    waiting: list[ast.stmt] = []
     for node in tree.body:
         names = list(_defines(node))
-        defined |= dict.fromkeys(names, node)
-        if not names and not _is_text(node):
-            always.append(node)
-    reached: set[int] = {id(node) for node in always}
-    waiting = [defined[start]] if start in defined else []
-    for node in always:
-        waiting += [defined[name] for name in _names(node) if name in defined]
+        for name in names:
+            defined.setdefault(name, []).append(node)
+        if (not names or "*" in names) and not _is_text(node):
+            waiting.append(node)
+    waiting += defined.get(start, [])
+    reached: set[int] = set()
     while waiting:
         node = waiting.pop()
         if id(node) not in reached:
             reached.add(id(node))
-            waiting += [defined[name] for name in _names(node) if name in defined]
+            waiting += [other for name in _names(node) for other in defined.get(name, [])]
     return [node for node in tree.body if id(node) in reached]
 
 
@@ -76,8 +75,9 @@ def _defines(node: ast.stmt) -> Iterator[str]:
         yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
     elif isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        parts = [part for target in targets for part in ast.walk(target)]
+        if not any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts):  # these change something else
+            yield from (part.id for part in parts if isinstance(part, ast.Name))
 
 
 def _names(node: ast.AST) -> set[str]:
@@ -98,7 +98,9 @@ def _bare(node: ast.stmt) -> str:
 
 
 def _imports(nodes: list[ast.stmt], package: tuple[str, ...]) -> Iterator[str]:
-    """Every module named by an import, at any depth, relative ones resolved."""
+    """Every module named by an import, at any depth, relative ones resolved; rooms used as `ot.kernels` too."""
+    whole = {alias.asname or alias.name for top in nodes for node in ast.walk(top) if isinstance(node, ast.Import)
+             for alias in node.names if alias.name == "offtangent"}  # fmt: skip
     for top in nodes:
         for node in ast.walk(top):
             if isinstance(node, ast.Import):
@@ -108,6 +110,8 @@ def _imports(nodes: list[ast.stmt], package: tuple[str, ...]) -> Iterator[str]:
                 module = ".".join((*base, *([node.module] if node.module else [])))
                 yield module
                 yield from (f"{module}.{alias.name}" for alias in node.names if _locate(f"{module}.{alias.name}", None))
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
+                yield from (name for name in [f"offtangent.{node.attr}"] if _locate(name, None))
 
 
 def _locate(name: str, beside: Path | None) -> Path | None:

@@ -1,10 +1,19 @@
 """How far a run is and how long it will still take."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from offtangent.lab.costs import seconds
 from offtangent.lab.runner import Job
+from offtangent.lab.worker import Done
+
+if TYPE_CHECKING:
+    from rich.console import Console
+else:
+    Console = Any
 
 
 @dataclass
@@ -32,10 +41,43 @@ class TimeLeft:
         whole = sum(self._weigh(job) for job in self.jobs)
         return (time.monotonic() - self._start) * max(whole - self._weight, 0.0) / self._weight
 
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self._start
-
     def _weigh(self, job: Job) -> float:
         """Expected seconds plus a little for what every cell pays; the same for all where nothing is counted."""
         return 1.0 + (job.seconds or 0.0)
+
+
+@contextmanager
+def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[Job, Done], None]]:
+    """What `run` is to call with every cell: a bar with the time left on a terminal, elsewhere a line a cell."""
+    left = TimeLeft(jobs)
+    if not left.total:
+        yield lambda job, done: None  # noqa: ARG005
+    elif console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        told = TextColumn("{task.fields[left]}")
+        with Progress(
+            TextColumn("cells"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            told,
+            console=console,
+            transient=True,
+        ) as bar:
+            task = bar.add_task("cells", total=left.total, left="")
+
+            def advance(job: Job, done: Done) -> None:  # noqa: ARG001
+                left.done(job)
+                bar.update(task, advance=1, left=f"about {seconds(left.seconds)} left")
+
+            yield advance
+    else:
+
+        def tell(job: Job, done: Done) -> None:
+            left.done(job)
+            how = f"failed: {done.error}" if done.error else seconds(done.seconds)
+            which = f"[{left.finished}/{left.total}] {job.experiment.name} {job.cell}"
+            console.out(f"{which}: {how}; about {seconds(left.seconds)} left")
+
+        yield tell

@@ -11,6 +11,7 @@ from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import seconds
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.records import Record
+from offtangent.lab.store import room_in
 from offtangent.report import Badge, Block, Cell, Note, Page, Section, Table, write
 from offtangent.report.page import Kind
 
@@ -43,14 +44,15 @@ def publish(chapters: Sequence[Chapter], path: Path, facts: Mapping[str, str]) -
         [[Badge(verdict.value, KINDS[verdict]), counts[verdict]] for verdict in Verdict if counts[verdict]],
     )
     page = Page(
-        "offtangent: five papers, measured",
+        "offtangent: the papers, measured",
         "What a neural network learns on, and beyond, its tangent kernel. Every statement stands next to what was "
         "measured; “outside the hypothesis” marks a number measured where the theorem promises nothing.",
         sections,
         {"offtangent": offtangent.__version__, **facts},
         (summary,),
     )
-    return write(page, path)
+    with room_in(path.parent):
+        return write(page, path)
 
 
 def claims_table(claims: Sequence[Claim], caption: str) -> Table:
@@ -66,17 +68,19 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
         ]
         for claim in claims
     ]
-    return Table(caption, ["verdict", "source", "statement", "measured", "expected", "what was measured"], rows)
+    return Table(caption, ["verdict", "source", "statement", "measured", "expected", "how"], rows)
 
 
 def _chapter(chapter: Chapter, counts: Counter[Verdict]) -> Section:
     sections = [_experiment(experiment, records, counts) for experiment, records in chapter.entries]
-    return Section(chapter.title, chapter.lead, sections, _anchor(chapter.name))
+    own = any(experiment.name == chapter.name for experiment, _ in chapter.entries)  # a user's file is both
+    return Section(chapter.title, chapter.lead, sections, _anchor(f"file-{chapter.name}" if own else chapter.name))
 
 
 def _experiment(experiment: Experiment, records: Sequence[Record], counts: Counter[Verdict]) -> Section:
     parts = [_part(experiment, record, counts, number) for number, record in enumerate(records, start=1)]
-    return Section(experiment.title, experiment.about, parts, _anchor(experiment.name))
+    name = experiment.name if "/" in experiment.name else f"experiment-{experiment.name}"
+    return Section(experiment.title, experiment.about, parts, _anchor(name))
 
 
 def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], number: int) -> Section:

@@ -24,6 +24,7 @@ from offtangent._files import write_whole
 from offtangent.lab.experiment import Experiment, fields_of, rebuild
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome
+from offtangent.lab.store import room_in
 
 FORMAT = 1
 
@@ -93,7 +94,8 @@ def write_record(record: Record, folder: Path) -> Path:
             for cell, dataset in record.results
         ],
     }
-    write_whole(path, (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    with room_in(folder.parent):
+        write_whole(path, (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode())
     return path
 
 
@@ -115,7 +117,7 @@ def read_record(path: Path, experiments: Mapping[str, Experiment]) -> Record:
         )
         results = Results(content["profile"], pairs, content["complete"])
         return Record(name, Provenance(**content["provenance"]), results)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} is no record of results ({type(error).__name__}: {error}).") from None
@@ -135,6 +137,7 @@ def _to_plain(dataset: xr.Dataset) -> dict[str, Any]:
         str(name): {
             "dims": list(variable.dims),
             "dtype": variable.dtype.str,
+            "shape": list(variable.shape),  # which a list cannot tell where it is empty
             "coordinate": name in dataset.coords,
             "data": _finite(np.asarray(variable.values).tolist()),
         }
@@ -143,7 +146,11 @@ def _to_plain(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _from_plain(plain: dict[str, Any]) -> xr.Dataset:
-    variables = {name: (v["dims"], np.array(v["data"], dtype=np.dtype(v["dtype"]))) for name, v in plain.items()}
+    variables = {
+        name: (v["dims"], values.reshape(v.get("shape", values.shape)))
+        for name, v in plain.items()
+        for values in [np.array(v["data"], dtype=np.dtype(v["dtype"]))]
+    }
     return xr.Dataset(variables).set_coords([name for name, v in plain.items() if v["coordinate"]])
 
 

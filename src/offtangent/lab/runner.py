@@ -41,7 +41,8 @@ class Job:
     @property
     def task(self) -> Task:
         kind = type(self.cell).__name__
-        return Task(self.experiment.name, self.experiment.where, kind, fields_of(self.cell), self.key)
+        code = (self.experiment.fingerprint.source, self.experiment.fingerprint.library)
+        return Task(self.experiment.name, self.experiment.where, kind, fields_of(self.cell), self.key, code)
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,15 @@ class _Sweep:
     attempts: dict[str, int] = field(default_factory=dict)
     done: dict[str, Done] = field(default_factory=dict)
 
+    def room(self, limit: int) -> bool:
+        """Whether the next chunk may go out. A cell flies its last attempt alone: then a death is its own fault."""
+        if any(self._last(jobs) for jobs in (self.waiting[0], *self.flying.values())):
+            return not self.flying
+        return len(self.flying) < limit
+
+    def _last(self, jobs: list[Job]) -> bool:
+        return any(self.attempts.get(job.key, 0) == ATTEMPTS - 1 for job in jobs)
+
 
 def run(
     plan: Plan,
@@ -132,7 +142,7 @@ def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_don
         executor = stack.enter_context(placement.executor(store))
         while sweep.waiting or sweep.flying:
             try:
-                while sweep.waiting and len(sweep.flying) < limit:
+                while sweep.waiting and sweep.room(limit):
                     _submit(sweep, executor, store, token)
                 settled, _ = wait(sweep.flying, return_when=FIRST_COMPLETED)
                 for future in settled:
@@ -142,7 +152,7 @@ def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_don
                     for job, done in zip(jobs, results, strict=True):
                         _settle(sweep, store, job, done, on_done)
             except BrokenProcessPool:
-                _send_again(sweep, on_done)
+                _send_again(sweep, store, on_done)
                 return True
     return False
 
@@ -171,9 +181,13 @@ def _settle(sweep: _Sweep, store: Store, job: Job, done: Done, on_done: Callable
     on_done(job, done)
 
 
-def _send_again(sweep: _Sweep, on_done: Callable[[Job, Done], None]) -> None:
+def _send_again(sweep: _Sweep, store: Store, on_done: Callable[[Job, Done], None]) -> None:
     """A worker process died (killed, or out of memory): whatever was in flight goes out again, but not for ever."""
-    for jobs in sweep.flying.values():
+    for future, jobs in sweep.flying.items():
+        if future.done() and future.exception() is None:  # it was faster than the death
+            for job, done in zip(jobs, future.result(), strict=True):
+                _settle(sweep, store, job, done, on_done)
+            continue
         for job in jobs:
             sweep.attempts[job.key] = sweep.attempts.get(job.key, 0) + 1
             if sweep.attempts[job.key] < ATTEMPTS:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.special
 from jaxtyping import Float
 
 from offtangent._errors import InputError
@@ -27,6 +26,8 @@ def mean_interval(samples: Float[np.ndarray, "s"], *, level: float = 0.95) -> In
     samples = np.asarray(samples, np.float64)
     if len(samples) < 2:
         raise InputError(f"{len(samples)} sample(s): an interval over seeds needs at least two.")
+    import scipy.special  # a third of a worker's start, if it were imported above
+
     mean = float(samples.mean())
     half = float(scipy.special.stdtrit(len(samples) - 1, 0.5 + level / 2) * samples.std(ddof=1) / len(samples) ** 0.5)
     return Interval(mean, mean - half, mean + half)
@@ -53,6 +54,8 @@ def fraction_interval(successes: int, trials: int, *, level: float = 0.95) -> In
     """
     if not 0 <= successes <= trials or trials < 1:
         raise InputError(f"{successes} successes in {trials} trials: there must be at least one trial.")
+    import scipy.special
+
     tail = (1 - level) / 2
     low = 0.0 if successes == 0 else float(scipy.special.betaincinv(successes, trials - successes + 1, tail))
     high = 1.0 if successes == trials else float(scipy.special.betaincinv(successes + 1, trials - successes, 1 - tail))

@@ -12,6 +12,8 @@ import errno
 import os
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,21 @@ STALE_AFTER = 24 * 3600  # seconds after which a temporary file belongs to nobod
 
 class StoreFull(OSError):
     """The disk is full. What was stored before is untouched and readable."""
+
+
+@contextmanager
+def room_in(folder: Path) -> Iterator[None]:
+    """Whatever is written here needs space: a full disk is told as such, with how to go on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StoreFull(
+            error.errno,
+            f"No space left for results in {folder}. What is stored is complete and readable; free "
+            "some space (or move the folder) and run the same command again to go on",
+        ) from None
 
 
 @dataclass
@@ -48,7 +65,7 @@ class Store:
             raise InputError(
                 f"The output folder {folder} cannot be written ({error.strerror}). Choose another with --out."
             ) from None
-        for left in (folder / "cells").glob(f"*/.*{TEMPORARY}"):
+        for left in [*(folder / "cells").glob(f"*/.*{TEMPORARY}"), *folder.glob(".run-*"), *folder.glob(".probe-*")]:
             try:
                 if time.time() - left.stat().st_mtime > STALE_AFTER:
                     left.unlink(missing_ok=True)
@@ -79,28 +96,23 @@ class Store:
                 raise Damaged("it is the result of another cell")
             return dataset, about
         except Damaged as fault:
-            self._set_aside(path, str(fault))
+            self._set_aside(path, str(fault), content)
             return None
 
     def write(self, key: str, content: bytes) -> None:
         """Store one encoded result."""
-        path = self.path(key)
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StoreFull(
-                    error.errno,
-                    f"No space left for results in {self.folder}. What is stored is complete and readable; free "
-                    "some space (or move the folder) and run the same command again to go on",
-                ) from None
-            raise
+        with room_in(self.folder):
+            write_whole(self.path(key), content)
 
-    def _set_aside(self, path: Path, fault: str) -> None:
+    def _set_aside(self, path: Path, fault: str, content: bytes | None = None) -> None:
         aside = self.folder / "damaged" / f"{path.name}.{secrets.token_hex(4)}"
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.replace(path, aside)
-        except FileNotFoundError:
-            return  # another run has already set it aside
+        with room_in(self.folder):
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.replace(path, aside)
+            except FileNotFoundError:
+                return  # another run has already set it aside
+        if content is not None and aside.read_bytes() != content:
+            os.replace(aside, path)  # another run had already put its own result there
+            return
         self.damaged.append(f"{path.name}: {fault}; moved to {aside}")

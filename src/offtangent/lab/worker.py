@@ -1,9 +1,9 @@
-"""What happens on the worker's side. Nothing here imports JAX before `prepare` has set its environment."""
+"""What happens on the worker's side."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from offtangent._errors import InputError
 from offtangent.lab.codec import encode
 from offtangent.lab.experiment import Experiment, rebuild
-from offtangent.lab.store import Store, StoreFull
+from offtangent.lab.store import Store, StoreFull, room_in
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Task:
     kind: str
     fields: Mapping[str, Any]
     key: str
+    code: tuple[str, str]  # fingerprints of the source and of the library, as the run knows them
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Done:
     content: bytes | None = None
     error: str | None = None
     trace: str = ""
-    full: bool = False
+    full: bool = False  # the disk is
+    refused: bool = False  # the cell's input was, with a message for a person
 
 
 def work(tasks: list[Task], folder: str, token: str) -> list[Done]:
@@ -51,6 +54,11 @@ def _one(task: Task, shared: Store | None) -> Done:
     start = time.perf_counter()
     try:
         experiment = Experiment(task.name, task.where)
+        if (experiment.fingerprint.source, experiment.fingerprint.library) != task.code:
+            raise InputError(
+                f"The worker has another version of {task.where}, or of what it uses, than the run: its numbers would "
+                "be stored under a wrong name. Give both the same source, start the workers afresh, and run again."
+            )
         dataset = experiment.run(rebuild(experiment, task.kind, task.fields))
         seconds = time.perf_counter() - start
         about = {
@@ -67,7 +75,9 @@ def _one(task: Task, shared: Store | None) -> Done:
         return Done(task.key, seconds)
     except StoreFull as error:
         return Done(task.key, error=str(error.strerror), full=True)
-    except Exception as error:
+    except InputError as error:
+        return Done(task.key, error=str(error), refused=True)
+    except (Exception, SystemExit) as error:  # a cell that calls sys.exit() must not end the run
         return Done(task.key, error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
 
 
@@ -79,17 +89,25 @@ def _same_store(folder: Path, token: str) -> bool:
         return False
 
 
-def prepare(compiled: str | None, threads: int | None) -> None:
-    """Set up a fresh worker process, before JAX is imported: its threads, its compilation cache, its end."""
-    assert "jax" not in sys.modules, "a worker must be prepared before JAX is imported"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its workers
-    if threads is not None:
-        os.environ["NPROC"] = str(threads)
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            os.environ[name] = str(threads)
-    if compiled is not None:
-        os.environ.update(cache_settings(compiled))
-    _end_with_parent()
+def prepare() -> None:
+    """What a fresh worker process does first: leave Ctrl-C to the run, which ends its workers, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    run = multiprocessing.parent_process()
+    assert run is not None
+
+    def end_with_the_run() -> None:
+        run.join()  # returns even if the run was killed before we got here
+        os._exit(1)
+
+    threading.Thread(target=end_with_the_run, daemon=True).start()
+
+
+def settings(compiled: str, threads: int) -> dict[str, str]:
+    """The environment of a worker process. It is born with it: JAX reads it when imported, and never again."""
+    names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return dict.fromkeys(names, str(threads)) | cache_settings(compiled)
 
 
 def cache_settings(compiled: str) -> dict[str, str]:
@@ -97,23 +115,12 @@ def cache_settings(compiled: str) -> dict[str, str]:
     return {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
 
 
-def _end_with_parent() -> None:
-    """A worker whose run was killed does not linger."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 @contextlib.contextmanager
 def announced(store: Store, token: str) -> Iterator[None]:
     """Mark the store so that workers can tell whether they see it."""
     mark = store.folder / f".run-{token}"
-    mark.touch()
+    with room_in(store.folder):
+        mark.touch()
     try:
         yield
     finally:

@@ -1,7 +1,6 @@
 """Eigenpairs of a symmetric matrix, and what the rest of the house asks of them."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +23,7 @@ class Spectrum:
     vectors: Float[np.ndarray, "n r"]  # orthonormal columns
 
     @classmethod
-    def of(cls, matrix: Float[np.ndarray, "n n"], k: int | None = None) -> Self:
+    def of(cls, matrix: Float[np.ndarray, "n n"], k: int | None = None) -> "Spectrum":
         """All eigenpairs, or the k largest, of a dense symmetric matrix.
 
         Time O(n³), memory 3n² floats; on a GPU when JAX's default device is one.
@@ -58,4 +57,9 @@ class Spectrum:
 
     def share(self, y: Float[np.ndarray, "n"], top: int) -> float:
         """The fraction of ‖y‖² in the span of the `top` largest eigenvectors."""
+        if not 0 <= top <= len(self.values):
+            raise InputError(f"top={top}: {len(self.values)} eigenvectors are known.")
+        y = np.asarray(y, np.float64)
+        if not y.any():
+            raise InputError("y is zero: it has no energy to share out.")
         return float(self.energy(y)[:top].sum() / (y @ y))

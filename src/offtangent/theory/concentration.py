@@ -16,7 +16,7 @@ def gram_deviation_bound(n: int, width: int, *, delta: float) -> float:
     bound over n² entries in its proof needs log(2n²/δ).)
 
     >>> round(gram_deviation_bound(100, 10_000, delta=0.1), 4)
-    2.4707
+    2.4704
     """
     _check_probability(delta)
     return n * math.sqrt(math.log(2 * n**2 / delta) / (2 * width))

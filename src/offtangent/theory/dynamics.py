@@ -8,7 +8,6 @@ where (λᵢ, vᵢ) are the eigenpairs of H∞: labels along large eigenvalues a
 exactly ‖y − ũ(k)‖² of the linear recursion ũ(k+1) = ũ(k) − ηH∞(ũ(k) − y) from ũ(0) = 0, eq. (7).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +35,10 @@ def largest_stable_rate(spectrum: Spectrum) -> float:
     >>> largest_stable_rate(Spectrum.of(np.diag([4.0, 1.0])))
     0.5
     """
-    return 2.0 / float(spectrum.values.max())
+    largest = float(spectrum.values.max())
+    if not largest > 0:
+        raise InputError(f"The largest eigenvalue is {largest:g}: gradient descent learns nothing at any rate.")
+    return 2.0 / largest
 
 
 def predict_residual(
@@ -56,7 +58,7 @@ def predict_residual(
     if (steps < 0).any():
         raise InputError(f"steps holds {steps.min()}: numbers of gradient steps are zero or positive.")
     energy = spectrum.energy(y)
-    by_direction = energy * np.abs(1 - rate * spectrum.values) ** (2.0 * steps[:, None])
+    by_direction = energy * _shrink(spectrum, rate) ** (2.0 * steps[:, None])
     unknown = _unknown(spectrum, y, energy)
     return PredictedResidual(steps, np.sqrt(by_direction.sum(axis=1) + unknown), by_direction, unknown)
 
@@ -74,26 +76,27 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
     _check_rate(spectrum, rate)
     if not loss > 0:
         raise InputError(f"loss={loss:g}: the target is a positive fraction of the initial loss, such as 0.01.")
+    if loss >= 1:  # the energies may sum to a hair more than ‖y‖²
+        return 0
     energy = spectrum.energy(y)
-    shrink = np.abs(1 - rate * spectrum.values)
+    shrink = _shrink(spectrum, rate)
     unknown = _unknown(spectrum, y, energy)
-    target = loss * float(y @ y)
+    length = _squared_length(y)
+    target = loss * length
 
     def remaining(k: int) -> float:
-        with np.errstate(over="ignore"):  # an eigenvalue below zero by rounding grows beyond all bounds
-            return float((energy[energy > 0] * shrink[energy > 0] ** (2.0 * k)).sum()) + unknown
+        return float((energy * shrink ** (2.0 * k)).sum()) + unknown
 
-    if remaining(FOREVER) > target:
-        raise InputError(
-            f"A loss of {loss:g} is never reached: {remaining(FOREVER) / float(y @ y):.3g} of the labels' energy "
-            "lies outside the known eigenvectors or along eigenvalues that are not positive."
-        )
-    low, high = -1, 1
-    while remaining(high) > target:
-        low, high = high, 2 * high
     if remaining(0) <= target:
         return 0
-    low = max(low, 0)
+    if remaining(FOREVER) > target:
+        raise InputError(
+            f"A loss of {loss:g} is never reached: {remaining(FOREVER) / length:.3g} of the labels' energy "
+            "lies outside the known eigenvectors or along eigenvalues that are not positive."
+        )
+    low, high = 0, 1
+    while remaining(high) > target:
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if remaining(middle) > target else (low, middle)
@@ -109,5 +112,14 @@ def _check_rate(spectrum: Spectrum, rate: float) -> None:
         )
 
 
+def _shrink(spectrum: Spectrum, rate: float) -> Float[np.ndarray, "r"]:
+    """|1 − ηλ|. A Gram matrix has no negative eigenvalues; those of rounding count as zero, or they would grow."""
+    return np.abs(1 - rate * np.maximum(spectrum.values, 0.0))
+
+
+def _squared_length(y: Float[np.ndarray, "n"]) -> float:
+    return float(np.sum(np.asarray(y, np.float64) ** 2))
+
+
 def _unknown(spectrum: Spectrum, y: Float[np.ndarray, "n"], energy: Float[np.ndarray, "r"]) -> float:
-    return 0.0 if spectrum.complete else max(math.fsum([float(y @ y), -float(energy.sum())]), 0.0)
+    return 0.0 if spectrum.complete else max(_squared_length(y) - float(energy.sum()), 0.0)

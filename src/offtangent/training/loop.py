@@ -34,10 +34,14 @@ class Diverged(ArithmeticError):
 
     def __init__(self, step: int, loss: float, first: float, largest_stable_rate: float):
         self.step, self.loss, self.largest_stable_rate = step, loss, largest_stable_rate
-        super().__init__(
-            f"Training diverged at step {step}: the loss is {loss:.3g}, it was {first:.3g} at the start. At the "
-            f"initial parameters plain gradient descent is stable only below a learning rate of 2/λ_max = "
+        advice = (
+            f"At the initial parameters plain gradient descent is stable only below a learning rate of 2/λ_max = "
             f"{largest_stable_rate:.3g}; {largest_stable_rate / 2:.3g} is safe."
+            if np.isfinite(largest_stable_rate)
+            else "The curvature at the initial parameters names no stable learning rate; try a much smaller one."
+        )
+        super().__init__(
+            f"Training diverged at step {step}: the loss is {loss:.3g}, it was {first:.3g} at the start. {advice}"
         )
 
 
@@ -98,6 +102,7 @@ def train(
     _check(n, len(y), steps, batch, key, record, record_at)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
+    params = jax.tree.map(jnp.asarray, params)
     dtype = jax.tree.leaves(params)[0].dtype
     X, y = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
     key = jax.random.key(0) if key is None else key  # full batches draw nothing
@@ -108,22 +113,30 @@ def train(
             for name, shape in eqx.filter_eval_shape(lambda p: {k: f(p) for k, f in record.items()}, params).items()
         }
         carry = _Carry(params, optimiser.init(params), jnp.arange(n if batch else 0), buffers)
-        losses = np.zeros((steps + 1, *eqx.filter_eval_shape(objective, params, X[:1], y[:1]).shape))
-        done = 0
-        print_ = fingerprint(carry, (X, y), steps, batch, at, sorted(record), precision) if checkpoint else ""
-        if checkpoint is not None and checkpoint.path.exists():
-            carry, losses, done = load(checkpoint.path, print_, carry)
-        resumed_at, saved = done, time.monotonic()
+        losses = np.zeros((steps + 1, *eqx.filter_eval_shape(objective, params, X[:batch], y[:batch]).shape))
+        done, print_ = 0, ""
         slots = np.full(steps + 1, -1)
         slots[at] = np.arange(len(at))
 
-        while done < steps + 1:  # the last "step" only looks at the final parameters
+        def arguments(done: int) -> tuple[Any, ...]:
             ks = np.arange(done, done + BLOCK)
             slot = np.where(ks <= steps, slots[np.minimum(ks, steps)], -1)
-            carry, block = _block(objective, optimiser, record, carry, X, y, key, batch, ks, slot, np.asarray(steps))
+            return objective, optimiser, record, carry, X, y, key, batch, ks, slot, np.asarray(steps)
+
+        if checkpoint is not None:
+            # The compiled program stands for objective, optimiser (with its rates) and precision.
+            program = _block.lower(*arguments(0)).as_text()  # type: ignore[attr-defined]
+            arrays = eqx.filter((objective, optimiser, record), eqx.is_array)
+            print_ = fingerprint(program, carry, arrays, (X, y), key, steps, batch, at, sorted(record), precision)
+            if checkpoint.path.exists():
+                carry, losses, done = load(checkpoint.path, print_, carry)
+        resumed_at, saved = min(done, steps), time.monotonic()
+
+        while done < steps + 1:  # the last "step" only looks at the final parameters
+            carry, block = _block(*arguments(done))
             stop = min(done + BLOCK, steps + 1)
             losses[done:stop] = np.asarray(block)[: stop - done]
-            _refuse_divergence(losses, done, stop, objective, params, X, y)
+            _refuse_divergence(losses, done, stop, n // batch if batch else 1, objective, params, X, y)
             done = stop
             if checkpoint is not None and (done > steps or time.monotonic() - saved >= checkpoint.seconds):
                 save(checkpoint.path, print_, carry, losses, done)
@@ -145,9 +158,9 @@ def _block(
     y: Array,
     key: Array,
     batch: int | None,
-    ks: Int[np.ndarray, "b"],
-    slots: Int[np.ndarray, "b"],
-    steps: Int[np.ndarray, ""],
+    ks: Int[Array | np.ndarray, "b"],
+    slots: Int[Array | np.ndarray, "b"],
+    steps: Int[Array | np.ndarray, ""],
 ) -> tuple[_Carry, Float[Array, "b *k"]]:
     n = len(X)
     per_epoch = n // batch if batch else 1
@@ -181,7 +194,7 @@ def _block(
         return carry, objective(carry.params, xs, ys)
 
     def rest(carry: _Carry, k: Array) -> tuple[_Carry, Array]:  # noqa: ARG001
-        return carry, jnp.zeros_like(eqx.filter_eval_shape(objective, carry.params, X[:1], y[:1]))
+        return carry, jnp.zeros_like(eqx.filter_eval_shape(objective, carry.params, X[:batch], y[:batch]))
 
     def step(carry: _Carry, at: tuple[Array, Array]) -> tuple[_Carry, Array]:
         k, slot = at
@@ -196,13 +209,21 @@ def _refuse_divergence(
     losses: Float[np.ndarray, "all *k"],
     start: int,
     stop: int,
+    epoch: int,
     objective: Objective,
     params: PyTree,
     X: Array,
     y: Array,
 ) -> None:
     total = losses[:stop].reshape(stop, -1).sum(axis=1)
-    bad = ~(total[start:] <= HOPELESS * max(abs(total[0]), float(np.finfo(np.float32).tiny)))
+    if not np.isfinite(total[0]):
+        raise InputError(
+            f"The objective is {total[0]} before the first step: look for NaN or infinite entries in X, y and the "
+            "parameters, and for an objective that overflows there."
+        )
+    usual = np.abs(total[:epoch])  # one batch may start with a loss that is small by chance
+    limit = HOPELESS * usual[np.isfinite(usual)].max()
+    bad = ~np.isfinite(total[start:]) | ((total[start:] > limit) & (limit > 0))
     if bad.any():
         step = start + int(bad.argmax())
         curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))

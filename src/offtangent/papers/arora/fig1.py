@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import optax
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from offtangent import data
 from offtangent.kernels import Gram, relu_hidden, tangent_gram
@@ -38,7 +38,6 @@ from offtangent.training import HalfSquares, History, train
 
 KINDS = ("true", "random", "worst")
 SETS = {"digits": data.digits, "mnist": data.mnist, "cifar10": data.cifar10}
-TENTH = 0.1  # of the loss: what "learnt" means in the first claim
 TOP = 10  # eigenvectors whose share of the labels is compared
 DRAWS = 200  # random label vectors for the share that chance puts into the top eigenvectors
 FLOOR = 1e-8  # of the first loss: below it, float32 decides
@@ -52,8 +51,8 @@ class Training:
     samples: int  # the first ones of classes 0 and 1, in file order
     width: int
     seeds: int  # networks, each with random labels of its own
-    steps: int
-    worst_steps: int  # the cap on the worst-case labels, which would take for ever
+    steps: tuple[int, int, int]  # for true, random and worst-case labels; these are capped, or take for ever
+    level: float = 0.1  # labels are learnt when the loss is down to this fraction
     scale: float = 1e-2  # κ
     rate: float = 1.0  # η is the smaller of this and 1/λ_max
     precision: str = "highest"
@@ -89,7 +88,7 @@ class Config:
     scales: tuple[float, ...] = (0.01, 0.1, 1.0)
     samples: int = 40
     dim: int = 20
-    steps: int = 200
+    steps: int = 120
     inside_seeds: int = 20
 
 
@@ -97,8 +96,8 @@ PAPER: dict[str, Any] = {"rate": 1e-3, "precision": "tensorfloat32"}
 PROFILES = {
     "smoke": Config(
         trainings=(
-            Training("digits", samples=360, width=2000, seeds=2, steps=150, worst_steps=60),
-            Training("mnist", samples=400, width=500, seeds=2, steps=100, worst_steps=40),
+            Training("digits", samples=360, width=2000, seeds=2, steps=(150, 150, 60)),
+            Training("mnist", samples=400, width=500, seeds=2, steps=(100, 100, 40)),
         ),
         widths=(100, 1000, 10_000),
         samples=20,
@@ -108,15 +107,15 @@ PROFILES = {
     ),
     "laptop": Config(
         trainings=(
-            Training("digits", samples=360, width=2000, seeds=5, steps=1500, worst_steps=500),
-            Training("mnist", samples=400, width=2000, seeds=3, steps=250, worst_steps=100),
+            Training("digits", samples=360, width=2000, seeds=3, steps=(300, 1000, 300)),
+            Training("mnist", samples=400, width=2000, seeds=2, steps=(60, 150, 60)),
         ),
         widths=(300, 1000, 3000, 10_000, 30_000),
     ),
     "paper": Config(
         trainings=(
-            Training("mnist", 10_000, 10_000, seeds=2, steps=20_000, worst_steps=2000, **PAPER),
-            Training("cifar10", 10_000, 10_000, seeds=2, steps=10_000, worst_steps=1000, **PAPER),
+            Training("mnist", 10_000, 10_000, seeds=2, steps=(5000, 42_000, 2000), **PAPER),
+            Training("cifar10", 10_000, 10_000, seeds=2, steps=(10_000, 10_000, 1000), level=0.5, **PAPER),
         ),
         widths=(1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
         samples=60,
@@ -148,8 +147,7 @@ def cost(cell: Training | Widths | Inside) -> Cost:
     if isinstance(cell, Training):
         dim = {"digits": 64, "mnist": 784, "cifar10": 3072}[cell.data]
         size = cell.samples * cell.width * cell.seeds
-        steps = 2 * cell.steps + cell.worst_steps
-        return Cost(steps * size * (4 * dim + 100) + 12 * cell.samples**3, 12 * size + 32 * cell.samples**2)
+        return Cost(sum(cell.steps) * size * (4 * dim + 100) + 12 * cell.samples**3, 12 * size + 32 * cell.samples**2)
     width = cell.width if isinstance(cell, Widths) else _prescribed(cell)[0]
     dim = cell.dim if isinstance(cell, Widths) else cell.samples
     size = cell.samples * width * cell.seeds
@@ -180,75 +178,58 @@ def draw(results: Results) -> list[Figure]:
 
 def _run_training(cell: Training) -> xr.Dataset:
     X, y = SETS[cell.data](classes=(0, 1), samples=cell.samples)
+    n = len(y)
     spectrum = Gram(relu_hidden, X).eigh()
     rate = min(cell.rate, 0.5 * largest_stable_rate(spectrum))
-    random = _random_labels(len(y), cell.seeds)
-    labels = {
-        "true": np.tile(y[:, None], cell.seeds),
-        "random": random,
-        "worst": np.tile(worst_case_labels(spectrum)[:, None], cell.seeds),
-    }
-    nets = _networks(cell.seeds, X.shape[1], cell.width, cell.scale)
-    shown = np.unique(np.geomspace(1, cell.steps, 150).round().astype(int))
-    shown = np.concatenate([[0], shown])
-    found: dict[str, list[np.ndarray]] = {}
-    optimiser = optax.sgd(rate)
-    for kind, targets in labels.items():
-        steps = cell.worst_steps if kind == "worst" else cell.steps
-        history = _descend(nets, X, targets, optimiser, steps, cell.precision)
-        quantities = _curves(history, spectrum, targets, rate, shown, cell.worst_steps)
-        quantities["projection"] = np.sqrt(spectrum.energy(targets[:, 0]))
-        quantities["share"] = np.array([spectrum.share(column, TOP) for column in targets.T])
-        for name, value in quantities.items():
-            found.setdefault(name, []).append(value)
-    rank = np.unique(np.geomspace(1, len(y), 300).round().astype(int))
-    chance = np.array([spectrum.share(column, TOP) for column in _random_labels(len(y), DRAWS, first=1000).T])
-    dims = {
-        "loss": ("kind", "step", "seed"),
-        "predicted": ("kind", "step", "seed"),
-        "projection": ("kind", "rank"),
-    }
-    found["projection"] = [value[rank - 1] for value in found["projection"]]
-    variables = {name: (dims.get(name, ("kind", "seed")), np.stack(values)) for name, values in found.items()}
-    return xr.Dataset(
-        {
-            **variables,
-            "eigenvalue": ("rank", spectrum.values[rank - 1]),
-            "largest": spectrum.values[0],
-            "smallest": spectrum.values[-1],
-            "rate": rate,
-            "chance": ("draw", chance),
-            "samples": len(y),
-        },
-        coords={"kind": list(KINDS), "step": shown, "rank": rank},
+    labels = (
+        np.tile(y[:, None], cell.seeds),
+        _random_labels(n, cell.seeds),
+        np.tile(worst_case_labels(spectrum)[:, None], cell.seeds),
     )
+    nets = _networks(cell.seeds, X.shape[1], cell.width, cell.scale)
+    optimiser = optax.sgd(rate)
+    shown = np.concatenate([[0], np.unique(np.geomspace(1, max(cell.steps), 150).round().astype(int))])
+    rank = np.unique(np.geomspace(1, n, 300).round().astype(int))
+    kinds = []
+    for targets, steps in zip(labels, cell.steps, strict=True):
+        history = _descend(nets, X, targets, optimiser, steps, cell.precision)
+        curves = _curves(cell, history, spectrum, targets, rate, shown)
+        curves["projection"] = ("rank", np.sqrt(spectrum.energy(targets[:, 0]))[rank - 1])
+        curves["share"] = ("seed", _shares(spectrum, targets))
+        kinds.append(xr.Dataset(curves))
+    return xr.concat(kinds, "kind").assign(
+        eigenvalue=("rank", spectrum.values[rank - 1]),
+        largest=spectrum.values[0],
+        smallest=spectrum.values[-1],
+        rate=rate,
+        chance=("draw", _shares(spectrum, _random_labels(n, DRAWS, first=1000))),
+        samples=n,
+    ).assign_coords(kind=list(KINDS), step=shown, rank=rank)  # fmt: skip
 
 
 def _curves(
+    cell: Training,
     history: History,
     spectrum: Spectrum,
     targets: Float[np.ndarray, "n s"],
     rate: float,
-    shown: np.ndarray,
-    common: int,
-) -> dict[str, np.ndarray]:
+    shown: Int[np.ndarray, "t"],
+) -> dict[str, tuple[str | tuple[str, str], np.ndarray]]:
     """The measured and the predicted loss at the steps shown, and what the claims need of all steps."""
-    losses = history.losses
-    reached = shown < len(losses)
+    losses, common = history.losses, min(cell.steps)
+    reached = (shown < len(losses))[:, None]
     predicted = [predict_residual(spectrum, column, rate=rate, steps=shown).norm ** 2 / 2 for column in targets.T]
-    learnt = losses <= TENTH * losses[0]
+    foreseen = [steps_to(spectrum, column, rate=rate, loss=cell.level) for column in targets.T]
+    learnt = losses <= cell.level * losses[0]
     live = losses[:-1] > FLOOR * losses[0]
-    drop = np.where(live, 1 - losses[1:] / losses[:-1], np.inf).min(axis=0)
     return {
-        "loss": np.where(reached[:, None], losses[np.minimum(shown, len(losses) - 1)], np.nan),
-        "predicted": np.where(reached[:, None], np.stack(predicted, axis=1), np.nan),
-        "steps_to_tenth": np.where(learnt.any(axis=0), learnt.argmax(axis=0), np.inf),
-        "predicted_steps_to_tenth": np.array(
-            [steps_to(spectrum, column, rate=rate, loss=TENTH) for column in targets.T], dtype=float
-        ),
-        "smallest_drop": drop,  # min over k of 1 − Φ(k+1)/Φ(k)
-        "contraction": -np.log(losses[common] / losses[0]) / common,  # per step, over a common stretch
-        "steps_run": np.full(targets.shape[1], len(losses) - 1.0),
+        "loss": (("step", "seed"), np.where(reached, losses[np.minimum(shown, len(losses) - 1)], np.nan)),
+        "predicted": (("step", "seed"), np.where(reached, np.stack(predicted, axis=1), np.nan)),
+        "steps_to_level": ("seed", np.where(learnt.any(axis=0), learnt.argmax(axis=0), np.inf)),
+        "predicted_steps_to_level": ("seed", np.array(foreseen, dtype=float)),
+        "smallest_drop": ("seed", np.where(live, 1 - losses[1:] / losses[:-1], np.inf).min(axis=0)),
+        "decay": ("seed", -np.log(losses[common] / losses[0]) / common),  # a step, over a stretch common to all
+        "steps_run": ("seed", np.full(targets.shape[1], len(losses) - 1.0)),
     }
 
 
@@ -304,6 +285,10 @@ def _prescribed(cell: Inside) -> tuple[int, float, float]:
     scale = cell.epsilon * cell.delta / cell.samples**0.5
     width = required_width(cell.samples, scale=scale, smallest=smallest, delta=cell.delta, epsilon=cell.epsilon)
     return int(np.ceil(width)), scale, smallest / cell.samples**2
+
+
+def _shares(spectrum: Spectrum, labels: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "c"]:
+    return np.array([spectrum.share(column, TOP) for column in labels.T])
 
 
 def _random_labels(n: int, count: int, first: int = 0) -> Float[np.ndarray, "n c"]:

@@ -1,0 +1,41 @@
+"""From what a person types to experiments."""
+
+import difflib
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from offtangent._errors import InputError
+from offtangent.lab.experiment import Experiment, load_experiment
+
+
+def select(selectors: Sequence[str], known: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments that selectors name, each once: a paper, an experiment, a glob or a file; all, for none."""
+    if not selectors:
+        return list(known)
+    chosen: dict[str, Experiment] = {}
+    for selector in selectors:
+        if selector.endswith(".py"):
+            found = [load_experiment(Path(selector))]
+        else:
+            patterns = (selector, f"{selector}/*")
+            found = [experiment for experiment in known if any(fnmatch(experiment.name, p) for p in patterns)]
+        if not found:
+            names = dict.fromkeys(name for e in known for name in (e.name.partition("/")[0], e.name))
+            raise InputError(f"Nothing is called {selector!r}.{_nearest(selector, list(names))}")
+        chosen |= {experiment.where: experiment for experiment in found}
+    return list(chosen.values())
+
+
+def check_profile(profile: str, experiments: Sequence[Experiment]) -> None:
+    """Refuse a profile that one of the experiments does not have."""
+    for experiment in experiments:
+        if profile not in experiment.profiles:
+            has = ", ".join(experiment.profiles)
+            hint = _nearest(profile, experiment.profiles, otherwise="")
+            raise InputError(f"{experiment.name} has no profile {profile!r}; it has {has}.{hint}")
+
+
+def _nearest(word: str, words: Sequence[str], otherwise: str = " 'offtangent list' shows what there is.") -> str:
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.4)
+    return f" Did you mean {near[0]!r}?" if near else otherwise

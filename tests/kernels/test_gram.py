@@ -1,0 +1,149 @@
+"""The Gram operator against plain NumPy, and what it refuses."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from offtangent._errors import InputError
+from offtangent.kernels import Gram, Kernel, relu_hidden
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).standard_normal((7, 4))
+
+
+def plain(X, ridge=0.0):
+    """H∞ + ridge·I, written out with loops."""
+    n = len(X)
+    H = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            inner, scale = X[i] @ X[j], np.linalg.norm(X[i]) * np.linalg.norm(X[j])
+            angle = 0.0 if i == j else np.arccos(inner / scale)
+            H[i, j] = inner * (np.pi - angle) / (2 * np.pi) + ridge * (i == j)
+    return H
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_dense_and_diag_equal_the_plain_matrix(X, ridge):
+    H = Gram(relu_hidden, X, ridge)
+    np.testing.assert_allclose(H.dense(), plain(X, ridge), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(H.diag(), plain(X, ridge).diagonal(), rtol=1e-14)
+    assert len(H) == 7
+
+
+def test_dense_is_float64_read_only_and_computed_once(X):
+    H = Gram(relu_hidden, X.astype(np.float32))
+    assert H.dense().dtype == np.float64
+    assert H.dense() is H.dense()
+    with pytest.raises(ValueError, match="read-only"):
+        H.dense()[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        H.diag()[0] = 1
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("shape", [(7,), (7, 1), (7, 3)])
+def test_products_equal_the_plain_matrix_times_it(X, shape, ridge):
+    """Away from cosine ±1; the diagonal of the jitted kernel carries √(2ε) = 5e-4 in float32, 2e-8 in float64."""
+    v = np.random.default_rng(1).standard_normal(shape)
+    with jax.enable_x64(True):
+        H = Gram(relu_hidden, X, ridge)
+        found = H @ jnp.asarray(v)
+        jitted = jax.jit(lambda v: H @ v)(jnp.asarray(v))
+    assert found.dtype == jitted.dtype == np.float64
+    np.testing.assert_allclose(found, plain(X, ridge) @ v, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(jitted, plain(X, ridge) @ v, rtol=0, atol=1e-6)
+
+
+def test_a_product_keeps_the_dtype_of_its_vector(X):
+    v = np.ones(7, np.float32)
+    found = Gram(relu_hidden, X, 0.5) @ v
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, plain(X, 0.5) @ v, rtol=0, atol=1e-2)
+
+
+def test_a_product_can_be_differentiated(X):
+    H = Gram(relu_hidden, X)
+    gradient = jax.grad(lambda v: v @ (H @ v))(jnp.ones(7))
+    np.testing.assert_allclose(gradient, 2 * plain(X) @ np.ones(7), rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 7])
+def test_eigh_gives_the_largest_eigenpairs(X, k):
+    found = Gram(relu_hidden, X, 0.1).eigh(k)
+    values = np.linalg.eigvalsh(plain(X, 0.1))[::-1]
+    np.testing.assert_allclose(found.values, values[:k], rtol=1e-12)
+    np.testing.assert_allclose(plain(X, 0.1) @ found.vectors, found.vectors * found.values, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 2)])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_solve_inverts_the_plain_matrix(X, shape, ridge):
+    b = np.random.default_rng(1).standard_normal(shape)
+    np.testing.assert_allclose(Gram(relu_hidden, X, ridge).solve(b), np.linalg.solve(plain(X, ridge), b), rtol=1e-10)
+
+
+def test_one_input_is_enough():
+    H = Gram(relu_hidden, np.array([[3.0, 4.0]]))
+    assert H.dense().tolist() == [[12.5]]
+    assert H.eigh().values.tolist() == [12.5]
+    np.testing.assert_allclose(H.solve(np.array([25.0])), [2.0], rtol=1e-15)
+
+
+def test_two_inputs_in_one_direction_are_refused_by_name(X):
+    X[5] = 2.5 * X[2]
+    with pytest.raises(InputError, match=r"Rows 2 and 5 .*ridge"):
+        Gram(relu_hidden, X)
+
+
+def test_a_ridge_admits_parallel_and_zero_rows(X):
+    X[5], X[6] = 2.5 * X[2], 0.0
+    H = Gram(relu_hidden, X, ridge=1e-3)
+    b = np.ones(7)
+    np.testing.assert_allclose(H.dense() @ H.solve(b), b, rtol=1e-10)
+
+
+def test_a_zero_row_is_refused_by_name(X):
+    X[3] = 0.0
+    with pytest.raises(InputError, match=r"zero row.*row 3"):
+        Gram(relu_hidden, X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_entry_that_is_not_finite_is_refused_by_name(X, bad):
+    X[4, 1] = bad
+    with pytest.raises(InputError, match="row 4, column 1"):
+        Gram(relu_hidden, X, ridge=1.0)
+
+
+@pytest.mark.parametrize("ridge", [-1e-9, np.nan])
+def test_a_ridge_below_zero_is_refused(X, ridge):
+    with pytest.raises(InputError, match="zero or positive"):
+        Gram(relu_hidden, X, ridge)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_matrix_singular_to_rounding_is_refused_with_a_remedy(seed):
+    """More than d antiparallel pairs in d dimensions, V-B10: the pivots that rounding leaves have either sign."""
+    half = np.random.default_rng(seed).standard_normal((4, 2))
+    H = Gram(relu_hidden, np.vstack([half, -half]))
+    assert abs(np.linalg.eigvalsh(H.dense())[0]) < 1e-14
+    with pytest.raises(InputError, match=r"singular to rounding.*ridge=1e-6"):
+        H.solve(np.ones(8))
+
+
+def test_any_kernel_of_that_shape_will_do(X):
+    class Linear:
+        name = "linear"
+
+        def __call__(self, X1, X2):
+            return X1 @ X2.T
+
+        def exact(self, X1, X2=None):
+            return X1 @ (X1 if X2 is None else X2).T
+
+    assert isinstance(Linear(), Kernel)
+    np.testing.assert_allclose(Gram(Linear(), X, 1.0).dense(), X @ X.T + np.eye(7), rtol=1e-15)

@@ -1,0 +1,46 @@
+"""What the documentation shows is run as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from offtangent.cli import app
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_s_example_runs() -> None:
+    (code,) = blocks(ROOT / "README.md", "python")
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["spectrum"].share(names["y"], top=10) == pytest.approx(0.97, abs=0.005)  # type: ignore[attr-defined]
+
+
+def test_the_readme_s_first_screen_has_exactly_the_two_commands() -> None:
+    first_screen = (ROOT / "README.md").read_text().partition("![")[0]
+    commands = re.findall(r"^```sh\n(.*?)^```", first_screen, re.MULTILINE | re.DOTALL)
+    assert [command.count("\n") for command in commands] == [1, 1]
+    assert commands[0].endswith("offtangent run\n")
+    assert commands[1].endswith("pytest\n")
+
+
+def test_the_experiment_in_the_docs_runs_and_its_claim_holds(tmp_path: Path) -> None:
+    (code,) = blocks(ROOT / "docs" / "experiments.md", "python")
+    path = tmp_path / "my_experiment.py"
+    path.write_text(code)
+    words = ["run", str(path), "--profile", "smoke", "--on", "local", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "holds" in result.output
+
+
+def test_every_link_in_the_docs_leads_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
