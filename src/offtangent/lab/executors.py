@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, cast
 
@@ -140,14 +141,20 @@ def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
     """A Ctrl-C in here comes through afterwards; a process started in here has it blocked."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    if os.name == "nt" or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # it would unblock what we block, were it started below
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))  # other threads may catch it
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _dask(address: str) -> Iterator[Executor]:
