@@ -103,13 +103,13 @@ def _processes(count: int, store: Store) -> Iterator[Executor]:
     try:
         yield pool
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
         born = [process for process in workers if process.pid is not None]
         for process in born:
             process.terminate()
         for process in born:
             process.join(5)
             process.kill()
+        pool.shutdown(cancel_futures=True)  # waits for the pool's thread, which must not outlive us
 
 
 class _Worker(SpawnProcess):

@@ -1,0 +1,250 @@
+"""A trivial experiment in a file of its own, whose `run` notes every execution, and ways to run it."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from offtangent import lab
+
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
+settings.load_profile("unhurried")
+
+LOCAL = lab.Placement("local")
+DRIVER = Path(__file__).parent / "driver.py"
+
+SOURCE = '''
+"""A trivial sweep.
+
+Cells note that they ran, wait a little, and draw numbers.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+LOG = {log!r}
+
+
+@dataclass(frozen=True)
+class Cell:
+    number: int
+    size: int
+    seconds: float
+
+
+PROFILES = {{"smoke": ({cells}, {size}, {seconds})}}
+
+
+def cells(config):
+    count, size, seconds = config
+    return [Cell(number, size, seconds) for number in range(count)]
+
+
+def run(cell):
+    log = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, b"%d %d\\n" % (cell.number, os.getpid()))
+    os.close(log)
+    time.sleep(cell.seconds)
+    {body}
+    values = np.random.default_rng(cell.number).standard_normal(cell.size)
+    return xr.Dataset({{"values": ("i", values), "mean": ((), values.mean())}}, attrs={{"number": cell.number}})
+
+
+def claims(results):
+    from offtangent.lab import Claim
+
+    means = results.combine("number")["mean"]
+    yield Claim.at_most(float(abs(means).max()), 10.0, source="arithmetic", statement="means are small", measured="max")
+
+
+def draw(results):
+    return []
+'''
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The experiment's file, and the log of its executions."""
+
+    path: Path
+    log: Path
+
+    @property
+    def experiment(self) -> lab.Experiment:
+        return lab.load_experiment(self.path)
+
+    @property
+    def executed(self) -> list[int]:
+        """The cells' numbers, one for each time one was run."""
+        return [int(line.split()[0]) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+    @property
+    def executors(self) -> set[int]:
+        """The processes in which cells ran."""
+        return {int(line.split()[1]) for line in self.log.read_text().splitlines()}
+
+    def forget(self) -> None:
+        self.log.unlink(missing_ok=True)
+
+    def run(self, folder: Path, placement: lab.Placement = LOCAL, *, fresh: bool = False) -> lab.Outcome:
+        """Run what is missing in the store at `folder`."""
+        store = lab.Store.open(folder)
+        (outcome,) = lab.run(lab.plan([self.experiment], "smoke", store, fresh=fresh), store, placement)
+        return outcome
+
+    def files(self, folder: Path) -> dict[int, Path]:
+        """Where the result of each cell belongs."""
+        store = lab.Store(folder)
+        return {cell.number: store.path(self.experiment.key(cell)) for cell in self.experiment.cells("smoke")}
+
+
+@pytest.fixture
+def write_sweep(tmp_path) -> Callable[..., Sweep]:
+    """`write_sweep(cells=4, size=10, seconds=0.0, body="", name="sweep")` writes the experiment and returns it."""
+
+    def write(cells=4, size=10, seconds=0.0, body="", name="sweep") -> Sweep:
+        folder = tmp_path / "user"
+        folder.mkdir(exist_ok=True)
+        path, log = folder / f"{name}.py", folder / f"{name}.log"
+        body = textwrap.indent(textwrap.dedent(body).strip(), "    ").strip()
+        path.write_text(SOURCE.format(log=str(log), cells=cells, size=size, seconds=seconds, body=body).lstrip())
+        return Sweep(path, log)
+
+    return write
+
+
+@pytest.fixture
+def sweep(write_sweep) -> Sweep:
+    return write_sweep()
+
+
+@pytest.fixture
+def store(tmp_path) -> Path:
+    """The folder of a store that does not exist yet."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def same() -> Callable[[lab.Results, lab.Results], bool]:
+    """Whether two results are the same, bit for bit."""
+
+    def same(one: lab.Results, other: lab.Results) -> bool:
+        return (one.profile, one.complete, len(one)) == (other.profile, other.complete, len(other)) and all(
+            repr(a) == repr(b) and x.identical(y) for (a, x), (b, y) in zip(one, other, strict=True)
+        )
+
+    return same
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command said, and how it ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "offtangent", *map(str, words)]
+
+
+@pytest.fixture
+def offtangent() -> Callable[..., Told]:
+    """`offtangent("run", path, ...)` runs the program in a process of its own."""
+
+    def call(*words: object, **environment: str) -> Told:
+        came = subprocess.run(
+            command(*words), capture_output=True, text=True, timeout=120, env=os.environ | environment, check=False
+        )
+        return Told(came.returncode, came.stdout, came.stderr)
+
+    return call
+
+
+@pytest.fixture
+def start():
+    """`start(*words)` starts a program in a session of its own; what is left of it is killed after the test."""
+    started = []
+
+    def begin(*words: object, **more) -> subprocess.Popen:
+        process = subprocess.Popen(
+            list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            **more,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+        for left in session(process.pid):
+            os.kill(left, 9)
+
+
+@pytest.fixture
+def drive() -> Callable[..., dict]:
+    """`drive(what, *words)` runs one of the functions of driver.py, which forks and kills, in a fresh interpreter."""
+
+    def run(what: str, *words: object) -> dict:
+        told = subprocess.run(
+            [sys.executable, DRIVER, what, *map(str, words)], capture_output=True, text=True, timeout=200, check=False
+        )
+        assert told.returncode == 0, told.stderr
+        return json.loads(told.stdout)
+
+    return run
+
+
+def session(leader: int) -> list[int]:
+    """The living processes of a session (zombies do not count), from /proc."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, sid = stat.read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(sid) == leader and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until something is true; a test that waits in vain fails."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{condition} was not met within {seconds:g} s"
+        time.sleep(0.01)
+
+
+@pytest.fixture(name="until")
+def until_() -> Callable[..., None]:
+    return until
+
+
+@pytest.fixture(name="session")
+def session_() -> Callable[[int], list[int]]:
+    return session
+
+
+@pytest.fixture(name="command")
+def command_() -> Callable[..., list[str]]:
+    return command

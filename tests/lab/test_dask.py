@@ -1,0 +1,111 @@
+"""A Dask cluster on this machine: a scheduler and two workers, each a process of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import distributed
+import pytest
+
+from offtangent import lab
+from offtangent._errors import InputError
+
+JAX_BODY = """
+import jax
+import jax.numpy as jnp
+key = jax.random.key(cell.number)
+W = jax.random.normal(key, (64, 64))
+step = jax.jit(lambda v: jnp.tanh(W @ v) / jnp.linalg.norm(v))
+v = jnp.ones(64)
+for _ in range(20):
+    v = step(v)
+return xr.Dataset({"v": ("i", np.asarray(v)), "mean": ((), float(v.mean())), "threads": ((), os.environ["NPROC"])})
+"""
+
+
+@pytest.fixture
+def cluster(start, until, tmp_path):
+    """`cluster(workers)` starts a scheduler and workers; gives its address and the workers' processes."""
+    file = tmp_path / "scheduler.json"
+    environment = os.environ | {"NPROC": "1", "PYTHONWARNINGS": "ignore"}
+
+    def begin(*prefixes):
+        quiet = {"env": environment, "cwd": tmp_path}
+        start(sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+              "--scheduler-file", file, **quiet)  # fmt: skip
+        workers = [
+            start(*prefix, sys.executable, "-m", "dask", "worker", "--scheduler-file", file, "--nthreads", "1",
+                  "--no-nanny", "--no-dashboard", "--local-directory", tmp_path / f"worker-{i}", "--host", "127.0.0.1",
+                  **quiet)
+            for i, prefix in enumerate(prefixes)
+        ]  # fmt: skip
+        until(lambda: file.exists() and b'"address"' in file.read_bytes())
+        return json.loads(file.read_text())["address"], workers
+
+    return begin
+
+
+def test_dask_gives_the_numbers_of_this_process_bit_for_bit(cluster, write_sweep, store, offtangent, tmp_path):
+    """One thread here and one in each worker."""
+    sweep = write_sweep(cells=6, seconds=0.2, body=JAX_BODY)
+    address, workers = cluster((), ())
+    words = ("run", sweep.path, "--profile", "smoke", "--json")
+    there = offtangent(*words, "--on", f"dask:{address}", "--out", store)
+    assert there.status == 0, there.err
+    assert sweep.executors == {worker.pid for worker in workers}
+    sweep.forget()
+    assert offtangent(*words, "--on", "local", "--out", tmp_path / "here", NPROC="1").status == 0
+    assert len(sweep.executed) == 6
+    for one, other in zip(sweep.files(store).values(), sweep.files(tmp_path / "here").values(), strict=True):
+        (a, _), (b, _) = lab.Store(store).read(one.stem), lab.Store(tmp_path / "here").read(other.stem)
+        assert str(a.threads.values) == "1"
+        assert a.identical(b)
+
+
+def test_a_sweep_survives_a_killed_worker(cluster, write_sweep, store, start, command, until, same, tmp_path):
+    """The other worker does the rest; only what the dead one had in hand, or in its memory alone, runs again."""
+    sweep = write_sweep(cells=12, seconds=0.25)
+    address, (victim, other) = cluster((), ())
+    words = ("run", sweep.path, "--profile", "smoke", "--on", f"dask:{address}", "--out", store, "--json")
+    run = start(*command(*words))
+    until(lambda: sweep.log.exists() and sweep.executors == {victim.pid, other.pid})
+    victim.kill()
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0, err
+    assert '"computed": 12' in out
+    assert '"failures": []' in out
+    assert len(sweep.executed) <= 12 + 3
+    assert same(sweep.run(store).results, sweep.run(tmp_path / "here").results)
+
+
+def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
+    cluster, write_sweep, store, offtangent, same, tmp_path
+):
+    """Where the store is, the worker sees an empty folder of the same name, which stays empty."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("a view of the disk of one's own needs root and unshare")
+    store.mkdir()
+    hidden = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs tmpfs {store} && exec "$@"', "sh")
+    if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system allows no view of the disk of one's own")
+    sweep = write_sweep(cells=3)
+    address, (worker,) = cluster(hidden)
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", f"dask:{address}", "--out", store, "--json")
+    assert told.status == 0, told.err
+    assert (told.json["computed"], told.json["failures"]) == (3, [])
+    assert sweep.executors == {worker.pid}
+    assert not list(Path(f"/proc/{worker.pid}/root{store}").iterdir())
+    assert same(sweep.run(store).results, sweep.run(tmp_path / "here").results)
+
+
+def test_a_scheduler_that_does_not_answer_is_refused_in_words(store, monkeypatch):
+    patient = distributed.Client
+    monkeypatch.setattr(distributed, "Client", lambda *a, timeout, **k: patient(*a, timeout="0.3s", **k))  # noqa: ARG005
+    with (
+        pytest.raises(InputError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9 "),
+        lab.Placement("dask", "tcp://127.0.0.1:9").executor(lab.Store(store)),
+    ):
+        pass

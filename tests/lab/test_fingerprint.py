@@ -1,0 +1,125 @@
+"""A change that can change numbers changes the fingerprint; a change that cannot, does not."""
+
+import pytest
+
+from offtangent.lab.fingerprint import fingerprint
+
+SOURCE = '''
+"""Title."""
+import os
+import helper
+from offtangent import theory
+import offtangent as ot
+
+BASE = 2
+SCALE = BASE
+SCALE = SCALE * 3
+TABLE = {}
+TABLE["a"] = 1
+CAPTION = "about"
+
+def run(cell):
+    """Compute."""
+    return inner(cell) * SCALE + TABLE["a"] + helper.value
+
+def inner(cell):
+    return cell.number  # a comment
+
+def claims(results):
+    return theory, CAPTION
+
+def draw(results):
+    return []
+'''
+
+
+@pytest.fixture
+def change(tmp_path):
+    """`change(old, new)`: whether the fingerprint's own part differs after a replacement in the source."""
+    (tmp_path / "helper.py").write_text("value = 1\n")
+
+    def differs(old, new):
+        assert SOURCE.count(old) == 1
+        prints = []
+        for i, text in enumerate((SOURCE, SOURCE.replace(old, new))):
+            path = tmp_path / f"experiment{i}.py"
+            path.write_text(text)
+            prints.append(fingerprint(path).source)
+        return prints[0] != prints[1]
+
+    return differs
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("inner(cell) *", "inner(cell) +"),
+        ("return cell.number", "return cell.number + 1"),
+        ("SCALE = SCALE * 3", "SCALE = SCALE * 4"),
+        ("BASE = 2", "BASE = 3"),
+        ('TABLE["a"] = 1', 'TABLE["a"] = 2'),
+        ("TABLE = {}", 'TABLE = {"b": 1}'),
+        ('CAPTION = "about"', 'CAPTION = "about"\nos.environ["X"] = "1"'),
+        ('CAPTION = "about"', 'CAPTION = "about"\nfrom numpy import *'),
+        ('CAPTION = "about"', 'CAPTION = "about"\nif True:\n    inner = abs'),
+    ],
+)
+def test_what_run_reaches_counts(old, new, change):
+    assert change(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""Title."""', '"""Another title."""'),
+        ('    """Compute."""\n', '    """Compute it."""\n'),
+        ("  # a comment", ""),
+        ("return inner(cell) * SCALE", "return (inner(cell)\n        * SCALE)"),
+        ('CAPTION = "about"', 'CAPTION = "something else"'),
+        ("return theory, CAPTION", "return []"),
+        ("    return []", "    return [1]"),
+    ],
+)
+def test_what_run_does_not_reach_does_not_count(old, new, change):
+    assert not change(old, new)
+
+
+def test_a_module_beside_the_file_counts(tmp_path):
+    prints = []
+    for name, value in (("one", 1), ("two", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "experiment.py").write_text(SOURCE)
+        (folder / "helper.py").write_text(f"value = {value}\n")
+        prints.append(fingerprint(folder / "experiment.py"))
+    assert prints[0].source == prints[1].source
+    assert prints[0].library != prints[1].library
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "from offtangent import kernels\ndef run(cell): return kernels.Gram",
+        "from offtangent.kernels import Gram\ndef run(cell): return Gram",
+        "import offtangent.kernels\ndef run(cell): return offtangent.kernels.Gram",
+        "import offtangent as ot\ndef run(cell): return ot.kernels.Gram",
+        "import offtangent\ndef run(cell): return offtangent.kernels.Gram",
+        "def run(cell):\n    import offtangent as ot\n    return ot.kernels.Gram",
+        "import helper\ndef run(cell): return helper.Gram",
+    ],
+)
+def test_a_room_of_the_library_counts_however_it_is_named(way, tmp_path):
+    """It brings JAX with it, whose version then counts as well."""
+    (tmp_path / "helper.py").write_text("import offtangent as ot\nGram = ot.kernels.Gram\n")
+    (tmp_path / "experiment.py").write_text(way)
+    (tmp_path / "none.py").write_text("def run(cell): return 1")
+    got, none = fingerprint(tmp_path / "experiment.py"), fingerprint(tmp_path / "none.py")
+    assert "jax" in got.uses
+    assert "jax" not in none.uses
+    assert got.library != none.library
+
+
+def test_rooms_that_only_carry_results_do_not_count(tmp_path):
+    (tmp_path / "a.py").write_text("from offtangent import lab\ndef run(cell): return lab")
+    (tmp_path / "b.py").write_text("from offtangent import report\ndef run(cell): return report")
+    assert fingerprint(tmp_path / "a.py").library == fingerprint(tmp_path / "b.py").library
