@@ -124,7 +124,7 @@ def run(
     """
     from offtangent import lab
     from offtangent.lab.progress import shown_progress
-    from offtangent.lab.records import record_of
+    from offtangent.lab.records import finite, record_of
 
     experiments = lab.select(selectors or [], _experiments())
     lab.check_profile(profile, experiments)
@@ -159,7 +159,7 @@ def run(
             "results": [str(path) for path in paths],
             "report": str(page) if page else None,
         }
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        print(json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False))
     else:
         _print_claims(claims)
         _print_failures(failures, folder)
@@ -345,8 +345,13 @@ def _plain(statement: str) -> str:
 def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", folder: Path) -> None:
     if not failures:
         return
+    from offtangent._files import write_whole
+    from offtangent.lab.store import room_in
+
     log = folder / "failures.log"
-    log.write_text("\n".join(f"{job.experiment.name} {job.cell}\n{done.trace or done.error}" for job, done in failures))
+    told = "\n".join(f"{job.experiment.name} {job.cell}\n{done.trace or done.error}" for job, done in failures)
+    with room_in(folder):
+        write_whole(log, told.encode())
     for job, done in failures[:10]:
         err.print(Text(f"Failed: {job.experiment.name} {job.cell}: {done.error}", style="red"), soft_wrap=True)
     err.print(f"{len(failures)} cells failed; tracebacks are in {log}. The others are stored.")

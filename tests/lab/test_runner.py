@@ -131,7 +131,7 @@ def test_a_worker_with_another_source_refuses_the_cell(sweep, store):
     sweep.path.write_text(sweep.path.read_text().replace("default_rng(cell.number)", "default_rng(cell.number + 1)"))
     (outcome,) = lab.run(plan, opened, lab.Placement("local"))
     assert len(outcome.failures) == 4
-    assert "another version" in outcome.failures[0][1].error
+    assert "The worker differs from the run in" in outcome.failures[0][1].error
     assert sweep.executed == []
 
 

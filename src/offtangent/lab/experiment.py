@@ -106,23 +106,32 @@ class Experiment:
     def fingerprint(self) -> Fingerprint:
         return fingerprint(self.file)
 
+    @cached_property
+    def machinery(self) -> dict[str, str]:
+        """What makes the numbers, here: the code and, where JAX is used, its version, backend and precision."""
+        found = {
+            "source": self.fingerprint.source,
+            "library": self.fingerprint.library,
+            "offtangent": offtangent.__version__,
+        }
+        if "jax" in self.fingerprint.uses:
+            import jax
+
+            precision = jax.numpy.zeros(0).dtype.name
+            found |= {"jax": jax.__version__, "backend": jax.default_backend(), "precision": precision}
+        return found
+
     def key(self, cell: Cell) -> str:
         """Names a cell's result: its fields and all it depends on (source, data, versions, backend, precision)."""
         facts: dict[str, Any] = {
             "experiment": self.name,
             "cell": [type(cell).__name__, fields_of(cell)],
-            "source": self.fingerprint.source,
-            "library": self.fingerprint.library,
-            "offtangent": offtangent.__version__,
+            "machinery": self.machinery,
         }
         if datasets := self.datasets(cell):
             from offtangent.data import checksum
 
             facts["data"] = {name: checksum(name) for name in datasets}
-        if "jax" in self.fingerprint.uses:
-            import jax
-
-            facts["jax"] = [jax.__version__, jax.default_backend(), jax.numpy.zeros(0).dtype.itemsize]
         return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 

@@ -139,7 +139,7 @@ def _to_plain(dataset: xr.Dataset) -> dict[str, Any]:
             "dtype": variable.dtype.str,
             "shape": list(variable.shape),  # which a list cannot tell where it is empty
             "coordinate": name in dataset.coords,
-            "data": _finite(np.asarray(variable.values).tolist()),
+            "data": finite(np.asarray(variable.values).tolist()),
         }
         for name, variable in dataset.variables.items()
     }
@@ -154,10 +154,12 @@ def _from_plain(plain: dict[str, Any]) -> xr.Dataset:
     return xr.Dataset(variables).set_coords([name for name, v in plain.items() if v["coordinate"]])
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON has no NaN or infinity: they become text, which NumPy reads back as the number."""
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -41,8 +41,8 @@ class Job:
     @property
     def task(self) -> Task:
         kind = type(self.cell).__name__
-        code = (self.experiment.fingerprint.source, self.experiment.fingerprint.library)
-        return Task(self.experiment.name, self.experiment.where, kind, fields_of(self.cell), self.key, code)
+        experiment = self.experiment
+        return Task(experiment.name, experiment.where, kind, fields_of(self.cell), self.key, experiment.machinery)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,18 @@ def select(selectors: Sequence[str], known: Sequence[Experiment]) -> list[Experi
             names = dict.fromkeys(name for e in known for name in (e.name.partition("/")[0], e.name))
             raise InputError(f"Nothing is called {selector!r}.{_nearest(selector, list(names))}")
         chosen |= {experiment.where: experiment for experiment in found}
+    _refuse_namesakes(list(chosen.values()), known)
     return list(chosen.values())
+
+
+def _refuse_namesakes(chosen: Sequence[Experiment], known: Sequence[Experiment]) -> None:
+    """Results are told apart by name, so two files may not share theirs."""
+    taken = {experiment.name: experiment.where for experiment in known}
+    for experiment in chosen:
+        if taken.setdefault(experiment.name, experiment.where) != experiment.where:
+            raise InputError(
+                f"{experiment.where} and {taken[experiment.name]} are both called {experiment.name!r}. Rename one."
+            )
 
 
 def check_profile(profile: str, experiments: Sequence[Experiment]) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -28,7 +29,7 @@ class Task:
     kind: str
     fields: Mapping[str, Any]
     key: str
-    code: tuple[str, str]  # fingerprints of the source and of the library, as the run knows them
+    machinery: Mapping[str, str]  # code, versions and backend, as the run knows them
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,9 @@ def _one(task: Task, shared: Store | None) -> Done:
     start = time.perf_counter()
     try:
         experiment = Experiment(task.name, task.where)
-        if (experiment.fingerprint.source, experiment.fingerprint.library) != task.code:
-            raise InputError(
-                f"The worker has another version of {task.where}, or of what it uses, than the run: its numbers would "
-                "be stored under a wrong name. Give both the same source, start the workers afresh, and run again."
-            )
-        dataset = experiment.run(rebuild(experiment, task.kind, task.fields))
+        _check_machinery(experiment, task)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout may be the run's JSON
+            dataset = experiment.run(rebuild(experiment, task.kind, task.fields))
         seconds = time.perf_counter() - start
         about = {
             "key": task.key,
@@ -79,6 +77,21 @@ def _one(task: Task, shared: Store | None) -> Done:
         return Done(task.key, error=str(error), refused=True)
     except (Exception, SystemExit) as error:  # a cell that calls sys.exit() must not end the run
         return Done(task.key, error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+
+
+def _check_machinery(experiment: Experiment, task: Task) -> None:
+    """A worker that would compute something else than the key says is refused."""
+    here = experiment.machinery
+    other = [
+        f"{name} {here.get(name)} (the run: {value})"
+        for name, value in task.machinery.items()
+        if here.get(name) != value
+    ]
+    if other:
+        raise InputError(
+            f"The worker differs from the run in {', '.join(other)}: its numbers would be stored under a wrong name. "
+            "Give both the same code, versions and devices, start the workers afresh, and run again."
+        )
 
 
 def _same_store(folder: Path, token: str) -> bool:
