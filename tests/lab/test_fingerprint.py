@@ -123,3 +123,10 @@ def test_rooms_that_only_carry_results_do_not_count(tmp_path):
     (tmp_path / "a.py").write_text("from offtangent import lab\ndef run(cell): return lab")
     (tmp_path / "b.py").write_text("from offtangent import report\ndef run(cell): return report")
     assert fingerprint(tmp_path / "a.py").library == fingerprint(tmp_path / "b.py").library
+
+
+def test_the_fingerprint_is_the_same_in_every_version_of_python(tmp_path):
+    """Known once and for all: results of a GPU machine with another Python must not look stale."""
+    path = tmp_path / "fixed.py"
+    path.write_text('def run(cell):\n    """Told."""\n    return f"{cell!r:>{3}}" if (n := len(cell)) else [*cell]\n')
+    assert fingerprint(path).source == "ad0aef8b5e9fd120"

@@ -17,7 +17,6 @@ from offtangent.lab import Experiment, Results, read_record
 from offtangent.lab.records import committed_records
 from offtangent.papers.arora import fig1
 
-pytestmark = pytest.mark.xdist_group("smoke")
 FIG1 = Experiment("arora/fig1", "offtangent.papers.arora.fig1")
 
 

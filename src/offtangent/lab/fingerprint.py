@@ -88,13 +88,22 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _bare(node: ast.stmt) -> str:
-    """The statement without docstrings, positions and layout."""
-    node = ast.parse(ast.unparse(node)).body[0]
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            inner.body = [s for s in inner.body if not _is_text(s)] or [ast.Pass()]
-    return ast.dump(node)
+def _bare(part: object) -> str:
+    """A piece of syntax as text without docstrings, positions and layout, the same in every version of Python.
+
+    (`ast.dump` is not: versions add fields and omit empty ones.)
+    """
+    if isinstance(part, list):
+        return f"[{' '.join(_bare(item) for item in part)}]"
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    fields = {name: value for name, value in ast.iter_fields(part) if value not in (None, [])}
+    fields.pop("kind", None)  # u"" of an old time
+    if isinstance(part, ast.JoinedStr):  # Python 3.12 leaves empty pieces of text in f-strings
+        fields["values"] = [piece for piece in part.values if getattr(piece, "value", None) != ""]
+    if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        fields["body"] = [statement for statement in part.body if not _is_text(statement)]
+    return f"{type(part).__name__}({' '.join(f'{name}={_bare(fields[name])}' for name in sorted(fields))})"
 
 
 def _imports(nodes: list[ast.stmt], package: tuple[str, ...]) -> Iterator[str]:
