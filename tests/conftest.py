@@ -5,9 +5,27 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.append(str(Path(__file__).parent))  # importlib mode leaves the tests' folder off the path
 import browser
+
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
+settings.load_profile("unhurried")
+
+STRICT = ("special", "networks", "linalg", "kernels", "theory")  # rooms whose numerics mix no dtypes by accident
+
+
+@pytest.fixture(autouse=True)
+def strict_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
+    """JAX refuses to mix dtypes in our own numerics; optax and equinox need the standard way."""
+    if request.path.parent.name not in STRICT:
+        yield
+        return
+    import jax
+
+    with jax.numpy_dtype_promotion("strict"):
+        yield
 
 
 @pytest.fixture(scope="session")

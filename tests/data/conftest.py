@@ -3,10 +3,6 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import settings
-
-settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
-settings.load_profile("unhurried")
 
 
 def idx(array):

@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from offtangent import lab
-
-settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
-settings.load_profile("unhurried")
 
 LOCAL = lab.Placement("local")
 DRIVER = Path(__file__).parent / "driver.py"
