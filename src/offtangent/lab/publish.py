@@ -86,13 +86,13 @@ def _experiment(experiment: Experiment, records: Sequence[Record], counts: Count
 def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], number: int) -> Section:
     results, origin = record.results, record.provenance
     blocks: list[Block] = []
-    if stale := record.stale(experiment):
+    again = f"`offtangent run {experiment.name} --profile {results.profile}` computes them afresh"
+    if record.stale(experiment):
         blocks.append(
-            Note(
-                f"Stale: {stale}. Run `offtangent run {experiment.name} --profile {results.profile}` again.",
-                "warn",
-            )
+            Note(f"Stale: the experiment's source has changed since these numbers were made; {again}.", "warn")
         )
+    elif record.older(experiment):
+        blocks.append(Note(f"offtangent's code that this experiment uses has changed since; {again}."))
     if not results.complete:
         blocks.append(Note("Incomplete: some cells failed or are missing; the claims rest on the others.", "bad"))
     claims = experiment.claims(results)

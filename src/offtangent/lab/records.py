@@ -53,14 +53,13 @@ class Record:
     provenance: Provenance
     results: Results
 
-    def stale(self, experiment: Experiment) -> str:
-        """Why these numbers may no longer be what the code gives, or ""."""
-        now = experiment.fingerprint
-        if self.provenance.source != now.source:
-            return "the experiment's source has changed since"
-        if self.provenance.library != now.library:
-            return "the experiment's own source is unchanged, but offtangent's code that it uses has changed since"
-        return ""
+    def stale(self, experiment: Experiment) -> bool:
+        """Whether the experiment's own source has changed since: then these are the numbers of another experiment."""
+        return self.provenance.source != experiment.fingerprint.source
+
+    def older(self, experiment: Experiment) -> bool:
+        """Whether offtangent's code that the experiment uses has changed since, for better or for worse."""
+        return self.provenance.library != experiment.fingerprint.library
 
 
 def record_of(outcome: Outcome) -> Record:
