@@ -1,5 +1,6 @@
 """Fixtures for every room's tests."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,10 @@ import browser
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
 settings.load_profile("unhurried")
+
+# Under nohup or in a shell's background Ctrl-C is ignored, and so it would be in every process the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 STRICT = ("special", "networks", "linalg", "kernels", "theory")  # rooms whose numerics mix no dtypes by accident
 

@@ -240,3 +240,45 @@ def test_good_data_passes_the_same_door(tmp_path: Path) -> None:
     path.write_text(READER.replace("PATH", str(tmp_path / "mine.npz")))
     result = run("run", path, "--profile", "smoke", "--on", "local", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
+
+
+def test_when_every_cell_fails_the_reason_is_told_and_the_status_is_1(trial: Path, tmp_path: Path) -> None:
+    trial.write_text(
+        trial.read_text().replace("return xr.Dataset", "raise RuntimeError('boom')\n    return xr.Dataset")
+    )
+    result = run("run", trial, "--profile", "smoke", "--on", "local", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "RuntimeError: boom" in told(result)
+    assert "boom" in (tmp_path / "out" / "failures.log").read_text()
+    assert "no cell has a result" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("part", ["claims", "draw"])
+def test_a_mistake_in_claims_or_draw_is_told_on_the_page(part: str, trial: Path, tmp_path: Path) -> None:
+    trial.write_text(trial.read_text() + f"\ndef {part}(results):\n    raise KeyError('oops')\n")
+    result = run("run", trial, "--profile", "smoke", "--on", "local", "--out", tmp_path / "out")
+    assert result.exit_code == (1 if part == "claims" else 0)
+    assert "oops" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_data_that_is_not_there_is_named_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFFTANGENT_DATA", str(tmp_path / "nowhere"))
+    result = run("run", "arora", "--profile", "paper", "--dry-run", "--out", tmp_path / "out")
+    assert "leaves out what needs mnist, cifar10" in told(result)
+    assert str(tmp_path / "nowhere") in told(result).replace(" ", "")
+
+
+def test_a_selector_without_its_suffix_suggests_the_file(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trial.parent)
+    result = run("run", "trial")
+    assert result.exit_code == 2
+    assert "'trial.py'" in told(result)
+
+
+def test_two_files_of_one_name_are_refused(trial: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "trial.py"
+    other.parent.mkdir()
+    other.write_text(trial.read_text())
+    result = run("run", trial, other, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "both called 'trial'" in told(result)

@@ -4,7 +4,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from offtangent.papers import PAPERS
 
 if TYPE_CHECKING:
     from offtangent import lab
+    from offtangent.lab.publish import Judged
     from offtangent.lab.worker import Done
 
 PAGE = "report.html"
@@ -124,6 +125,7 @@ def run(
     """
     from offtangent import lab
     from offtangent.lab.progress import shown_progress
+    from offtangent.lab.publish import judge
     from offtangent.lab.records import finite, record_of
 
     experiments = lab.select(selectors or [], _experiments())
@@ -132,25 +134,30 @@ def run(
     os.environ.update({k: v for k, v in _cache_settings(store).items() if k not in os.environ})
     placement = lab.parse_placement(on)
     todo = lab.plan(experiments, profile, store, fresh=fresh)
+    for experiment in experiments:
+        if absent := experiment.absent(profile):
+            err.print(Text(_without(experiment.name, absent), style="yellow"), soft_wrap=True)
     if dry_run:
         _forecast(todo, placement, as_json)
         return
+    if todo.missing:
+        err.print(f"{len(todo.missing)} of {len(todo.jobs)} cells to compute on {placement} …")
     with shown_progress(todo.missing, err) as on_done:
         outcomes = lab.run(todo, store, placement, on_done=on_done)
     for line in store.damaged:
-        err.print(Text(f"Damaged and computed again: {line}", style="yellow"))
+        err.print(Text(f"Damaged and computed again: {line}", style="yellow"), soft_wrap=True)
     records = [record_of(outcome) for outcome in outcomes]
     paths = [lab.write_record(record, folder / "results") for record in records]
-    claims = [
-        (o.experiment.name, claim) for o in outcomes if len(o.results) for claim in o.experiment.claims(o.results)
-    ]
-    page = _page(experiments, records, folder, {"profile": profile, "executor": str(placement)})
     failures = [(job, done) for outcome in outcomes for job, done in outcome.failures]
+    judged = {outcome.experiment.name: judge(outcome.experiment, outcome.results) for outcome in outcomes}
+    claims = [(name, claim) for name, judgement in judged.items() for claim in judgement.claims]
+    page = _page(experiments, records, folder, {"profile": profile, "executor": str(placement)})
+    computed, reused = sum(o.computed for o in outcomes), sum(o.reused for o in outcomes)
     if as_json:
         told = {
             "profile": profile,
-            "computed": sum(outcome.computed for outcome in outcomes),
-            "reused": sum(outcome.reused for outcome in outcomes),
+            "computed": computed,
+            "reused": reused,
             "damaged": store.damaged,
             "failures": [
                 {"experiment": j.experiment.name, "cell": repr(j.cell), "error": d.error} for j, d in failures
@@ -162,14 +169,14 @@ def run(
         print(json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False))
     else:
         _print_claims(claims)
-        _print_failures(failures, folder)
-        computed, reused = sum(o.computed for o in outcomes), sum(o.reused for o in outcomes)
         out.print(f"{computed} cells computed, {reused} taken from {folder}.")
         if page:
             out.print(Text(f"Report: {page}"), soft_wrap=True)
+    _print_failures(failures, {name: j for name, j in judged.items() if j.trace}, folder)
     if any(done.refused for _, done in failures):
         raise typer.Exit(2)
-    if failures or any(claim.verdict == lab.Verdict.FAILS for _, claim in claims):
+    failed = any(claim.verdict == lab.Verdict.FAILS for _, claim in claims)
+    if failed or failures or any(judgement.error for judgement in judged.values()):
         raise typer.Exit(1)
 
 
@@ -280,11 +287,9 @@ def _forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> No
     expected = [job.seconds for job in todo.missing]
     known = sum(s for s in expected if s is not None)
     unknown = sum(s is None for s in expected)
-    more = f", and {unknown} cells of unknown cost" if unknown else ""
-    out.print(
-        f"{len(todo.jobs)} cells, {len(todo.missing)} to do: about {seconds(known / placement.workers)} on {placement} "
-        f"after compilation{more}."
-    )
+    parts = [f"about {seconds(known / placement.workers)} on {placement} after compilation"] if known else []
+    parts += [f"{unknown} cells of unknown cost"] if unknown else []
+    out.print(f"{len(todo.jobs)} cells, {len(todo.missing)} to do{': ' if parts else ''}{', '.join(parts)}.")
 
 
 def _page(
@@ -302,7 +307,8 @@ def _page(
     committed = [
         path for path in committed_records() if any(path.name.startswith(f"{n.replace('/', '-')}-") for n in known)
     ]
-    everything = [*records, *(lab.read_record(path, known) for path in committed)]
+    shipped = [lab.read_record(path, known) for path in committed]
+    everything = [*records, *shipped]
     chapters = []
     for name, group in _by_paper(experiments).items():
         paper = next((p for p in PAPERS if p.name == name), None)
@@ -315,7 +321,7 @@ def _page(
         "command": "offtangent " + " ".join(sys.argv[1:]),
     }
     try:
-        return publish(chapters, folder / PAGE, told).resolve()
+        return publish(chapters, folder / PAGE, told, shipped).resolve()
     except ImportError as error:
         err.print(Text(f"No report was written: {error}. Elsewhere: offtangent report {folder}", style="yellow"))
         return None
@@ -329,29 +335,43 @@ def _by_paper(experiments: "Sequence[lab.Experiment]") -> "dict[str, list[lab.Ex
 
 
 def _print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
-    table = Table("verdict", "source", "statement", "measured", "expected", box=None, pad_edge=False, padding=(0, 1))
+    from offtangent.report.text import plain
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("verdict", max_width=12)
+    table.add_column("claim")
+    table.add_column("measured", max_width=18)
+    table.add_column("expected", max_width=18)
     for _, claim in claims:
         verdict = Text(claim.verdict.value, style=COLOURS.get(claim.verdict.value, "dim"))
-        table.add_row(verdict, Text(claim.source), Text(_plain(claim.statement)), claim.number, claim.expected)
+        table.add_row(verdict, Text(f"{claim.source}: {plain(claim.statement)}"), claim.number, claim.wanted)
     out.print(table)
 
 
-def _plain(statement: str) -> str:
-    from offtangent.report.text import plain
-
-    return plain(statement)
-
-
-def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", folder: Path) -> None:
-    if not failures:
-        return
+def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", unjudged: "Mapping[str, Judged]", folder: Path) -> None:
+    """Tell what went wrong, briefly here and in full in a log beside the results."""
     from offtangent._files import write_whole
     from offtangent.lab.store import room_in
 
+    if not failures and not unjudged:
+        return
     log = folder / "failures.log"
-    told = "\n".join(f"{job.experiment.name} {job.cell}\n{done.trace or done.error}" for job, done in failures)
+    told = [f"{job.experiment.name} {job.cell}\n{done.trace or done.error}" for job, done in failures]
+    told += [f"{name}: its claims\n{judged.trace}" for name, judged in unjudged.items()]
     with room_in(folder):
-        write_whole(log, told.encode())
+        write_whole(log, "\n".join(told).encode())
     for job, done in failures[:10]:
         err.print(Text(f"Failed: {job.experiment.name} {job.cell}: {done.error}", style="red"), soft_wrap=True)
-    err.print(f"{len(failures)} cells failed; tracebacks are in {log}. The others are stored.")
+    for name, judged in unjudged.items():
+        err.print(Text(f"The claims of {name} could not be judged: {judged.error}", style="red"), soft_wrap=True)
+    count = f"{len(failures)} cells failed; " if failures else ""
+    err.print(Text(f"{count}tracebacks are in {log}. What was computed is stored."), soft_wrap=True)
+
+
+def _without(name: str, absent: Sequence[str]) -> str:
+    from offtangent.data._catalogue import data_folder
+
+    return (
+        f"{name} leaves out what needs {', '.join(absent)}: not found in {data_folder()}. Set OFFTANGENT_DATA to the "
+        f"folder that has it, or fetch it with offtangent.data.download({absent[0]!r})."
+    )

@@ -147,3 +147,14 @@ def test_any_kernel_of_that_shape_will_do(X):
 
     assert isinstance(Linear(), Kernel)
     np.testing.assert_allclose(Gram(Linear(), X, 1.0).dense(), X @ X.T + np.eye(7), rtol=1e-15)
+
+
+def test_a_product_with_whole_numbers_is_that_with_the_same_floats():
+    H = Gram(relu_hidden, np.array([[1.0, 0.0], [0.6, 0.8]]))
+    np.testing.assert_allclose(H @ np.array([1, 2]), H.dense() @ [1.0, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [("relu_hidden", np.eye(2)), (np.eye(2), relu_hidden)])
+def test_what_is_no_kernel_is_refused_with_an_example(arguments):
+    with pytest.raises((InputError, TypeError), match=r"relu_hidden|Type-check"):
+        Gram(*arguments)

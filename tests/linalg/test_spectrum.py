@@ -92,3 +92,14 @@ def test_a_share_beyond_the_known_eigenvectors_is_refused(top):
 def test_the_share_of_nothing_is_refused_and_not_nan():
     with pytest.raises(InputError, match="y is zero"):
         Spectrum.of(np.eye(3)).share(np.zeros(3), 1)
+
+
+@pytest.mark.parametrize("y", [np.ones(3), np.array([1.0, np.nan]), np.ones((2, 1))])
+def test_labels_of_another_shape_or_with_nan_are_refused(y):
+    spectrum = Spectrum.of(np.eye(2))
+    with pytest.raises((InputError, TypeError), match=r"y has|Type-check"):
+        spectrum.energy(y)
+
+
+def test_its_repr_is_one_short_line():
+    assert repr(Spectrum.of(np.diag([2.0, 1.0]))) == "Spectrum(2 of 2 eigenpairs, 2 … 1)"

@@ -16,6 +16,7 @@ from offtangent import data
 from offtangent.lab import Experiment, Results, read_record
 from offtangent.lab.records import committed_records
 from offtangent.papers.arora import fig1
+from offtangent.theory import predict_residual
 
 FIG1 = Experiment("arora/fig1", "offtangent.papers.arora.fig1")
 
@@ -86,7 +87,28 @@ def test_the_claims_would_fail_on_swapped_labels(smoke: Smoke) -> None:
     )
     verdicts = {claim.statement: claim.verdict for claim in fig1.claims(Results("smoke", swapped))}
     assert verdicts["true labels lie more in the top 10 eigenvectors of H∞ than random labels do"] == "fails"
-    assert verdicts["true labels reach 10% of the loss before random labels do"] == "not testable at this size"
+    assert verdicts["true labels reach 10% of the loss before random labels do"] == "fails"
+
+
+def test_a_missing_cell_leaves_the_other_claims_standing(smoke: Smoke) -> None:
+    pairs = tuple(smoke.results)
+    for gone in range(len(pairs)):
+        less = Results("smoke", pairs[:gone] + pairs[gone + 1 :], complete=False)
+        assert len(fig1.claims(less)) >= 5
+        assert len(fig1.draw(less)) >= 2
+
+
+def test_eq_8_at_half_the_rate_would_be_found_out(smoke: Smoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside Theorem 4.1's hypothesis ε is small enough to tell a wrong prediction from a right one."""
+
+    def slower(*args: Any, rate: float, **words: Any) -> Any:
+        return predict_residual(*args, rate=rate / 2, **words)
+
+    monkeypatch.setattr(fig1, "predict_residual", slower)
+    ((cell, _),) = smoke.results.where(fig1.Inside)
+    wrong = Results("smoke", ((cell, fig1.run(cell)),))
+    verdicts = [claim.verdict for claim in fig1.claims(wrong) if claim.source == "Theorem 4.1, eq. (8)"]
+    assert verdicts == ["fails"]
 
 
 def test_without_the_data_its_claims_are_not_testable_and_say_what_to_do(
@@ -98,7 +120,7 @@ def test_without_the_data_its_claims_are_not_testable_and_say_what_to_do(
     without = Results("smoke", tuple(pair for pair in smoke.results if getattr(pair[0], "data", "") != "mnist"))
     (claim,) = [claim for claim in fig1.claims(without) if claim.verdict == "not testable at this size"]
     assert "OFFTANGENT_DATA" in claim.note
-    assert "'paper'" in claim.note
+    assert "where the data is" in claim.note
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -242,3 +242,8 @@ def test_kinks_without_smoothness_are_refused():
 def test_kinks_of_a_known_activation_cannot_be_overridden():
     with pytest.raises(InputError, match="'relu' knows its own kinks"):
         activation("relu", kinks=(1.0,))
+
+
+@pytest.mark.parametrize(("name", "order"), [("relu", 1), ("relu3", 3), ("tanh", 2)])
+def test_a_nan_stays_a_nan(name, order):
+    assert np.isnan(activation(name).derivative(order)(jnp.array([np.nan]))).all()

@@ -61,3 +61,13 @@ def test_the_numbers_are_those_worked_out_by_hand():
 def test_a_probability_outside_zero_and_one_is_refused(bound, delta):
     with pytest.raises(InputError, match="probability of failure"):
         bound(delta)
+
+
+@pytest.mark.parametrize("wrong", [{"width": 0}, {"n": 0}, {"delta": 1.0}])
+def test_sizes_that_are_not_positive_are_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        gram_deviation_bound(**({"n": 3, "width": 10, "delta": 0.1} | wrong))
+
+
+def test_the_bound_of_lemma_c3_grows_like_n_and_its_root_of_a_log():
+    assert gram_deviation_bound(50, 200, delta=0.2) == pytest.approx(50 * np.sqrt(np.log(2 * 2500 / 0.2) / 400))

@@ -329,3 +329,18 @@ def test_a_label_too_few_is_refused():
     """At the door itself: in tests the checked shapes of `train` stand before it."""
     with pytest.raises(InputError, match="7 inputs but 6 labels"):
         check_settings(7, 6, 1, None, None, None, None)
+
+
+def test_labels_in_a_column_are_refused_and_not_broadcast(regression):
+    """(n, 1) against (n,) would pair every output with every label."""
+    X, y = regression
+    with pytest.raises(InputError, match=r"\(7,\).*\(7, 1\).*ravel"):
+        train(HalfSquares(lambda w, X: X @ w), jnp.zeros(3), X, y[:, None], optimiser=optax.sgd(0.01), steps=1)
+
+
+def test_what_is_no_optimiser_or_no_objective_is_refused_with_an_example(regression):
+    X, y = regression
+    with pytest.raises((InputError, TypeError), match="optax"):  # the tests' type checker may be faster
+        train(HalfSquares(lambda w, X: X @ w), jnp.zeros(3), X, y, optimiser=0.1, steps=1)
+    with pytest.raises(InputError, match=r"HalfSquares\(f\)"):
+        train(lambda w, X: X @ w, jnp.zeros(3), X, y, optimiser=optax.sgd(0.1), steps=1)

@@ -33,7 +33,7 @@ def check_inputs(X: object, *, nonzero: bool = False) -> Float[np.ndarray, "n d"
         row, column = (int(i) for i in bad[0])
         rows = len(np.unique(bad[:, 0]))
         raise InputError(
-            f"X has {len(bad)} {_plural(len(bad), 'entry', 'entries')} that are NaN or infinite, in {rows} "
+            f"X has {len(bad)} {_plural(len(bad), 'entry that is', 'entries that are')} NaN or infinite, in {rows} "
             f"{_plural(rows, 'row')}; the first is {array[row, column]} in row {row}, column {column} "
             "(counted from 0). Drop those rows, X[np.isfinite(X).all(axis=1)], or fill in the missing values."
         )
@@ -68,7 +68,7 @@ def check_labels(
     bad = np.flatnonzero(~np.isfinite(labels))
     if len(bad):
         raise InputError(
-            f"y has {len(bad)} {_plural(len(bad), 'label')} that are NaN or infinite; the first is "
+            f"y has {len(bad)} {_plural(len(bad), 'label that is', 'labels that are')} NaN or infinite; the first is "
             f"{labels[bad[0]]} in row {bad[0]} (counted from 0). Drop those rows of X and y."
         )
     if classes and (labels == labels[0]).all():

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Num
 
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs, check_not_parallel
@@ -30,7 +30,7 @@ class Kernel(Protocol):
     ) -> Float[np.ndarray, "p q"]: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gram:
     """K(X, X) + `ridge`·I for n inputs.
 
@@ -47,8 +47,13 @@ class Gram:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.ridge >= 0:
-            raise InputError(f"ridge={self.ridge:g}: it must be zero or positive.")
+        if not isinstance(self.kernel, Kernel):
+            raise InputError(
+                f"The kernel is a {type(self.kernel).__name__}: give Gram(kernel, X) a kernel first, such as "
+                "offtangent.kernels.relu_hidden, then the inputs."
+            )
+        if not 0 <= self.ridge < np.inf:
+            raise InputError(f"ridge={self.ridge:g}: it must be zero or positive, and finite.")
         checked = check_inputs(self.X, nonzero=self.ridge == 0)
         if self.ridge == 0:
             check_not_parallel(checked)
@@ -58,6 +63,13 @@ class Gram:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.X), len(self.X)
+
+    def __repr__(self) -> str:
+        return f"Gram({self.kernel.name}, {len(self.X)} inputs in {self.X.shape[1]} dimensions, ridge={self.ridge:g})"
 
     @cached_property
     def _matrix(self) -> Float[np.ndarray, "n n"]:
@@ -73,9 +85,10 @@ class Gram:
     def diag(self) -> Float[np.ndarray, "n"]:
         return self._matrix.diagonal()
 
-    def __matmul__(self, v: Float[Array | np.ndarray, "n *k"]) -> Float[Array, "n *k"]:
-        """H v in the dtype of v; may be traced. Time O(n²d) a call: nothing is kept between calls."""
+    def __matmul__(self, v: Num[Array | np.ndarray, "n *k"]) -> Float[Array, "n *k"]:
+        """H v in the dtype of v (whole numbers count as floats); may be traced. Time O(n²d): nothing is kept."""
         v = jnp.asarray(v)
+        v = v if jnp.issubdtype(v.dtype, jnp.floating) else v.astype(float)
         X = jnp.asarray(self.X, v.dtype)
         product = jnp.matmul(self.kernel(X, X), v, precision=jax.lax.Precision.HIGHEST)
         return product + jnp.asarray(self.ridge, v.dtype) * v

@@ -34,6 +34,7 @@ class Claim:
     interval: tuple[float, float] | None = None
     expected: str = ""
     note: str = ""
+    met: bool | None = None  # whether the measured value satisfies what is expected, whatever the verdict
 
     @classmethod
     def at_most(
@@ -58,11 +59,11 @@ class Claim:
     @classmethod
     def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> "Claim":
         """Needs more than this profile has; names the profile that tests it."""
-        return cls(source, statement, "", Verdict.UNTESTABLE, note=f"{why} Tested in profile {profile!r}.")
+        return cls(source, statement, "", Verdict.UNTESTABLE, note=f"{why} Tested in profile {profile}.")
 
     @classmethod
     def _compare(cls, value: float | int | Interval, limit: float | int, sign: str, **words: Any) -> "Claim":
-        low, high = (value.low, value.high) if isinstance(value, Interval) else (value, value)
+        low, high = (value.low, value.high) if isinstance(value, Interval) else (float(value), float(value))
         holds = {"≤": high <= limit, "<": high < limit, "≥": low >= limit, ">": low > limit}[sign]
         return cls._judge(value, holds, f"{sign} {limit:.4g}", **words)
 
@@ -86,7 +87,14 @@ class Claim:
             verdict, note = Verdict.FAILS, f"The measured value is not a number. {note}".strip()
         elif not inside:
             verdict = Verdict.OUTSIDE
-        return cls(source, statement, measured, verdict, float(number), interval, expected, note)
+        return cls(source, statement, measured, verdict, float(number), interval, expected, note, holds)
+
+    @property
+    def wanted(self) -> str:
+        """What is expected, for a table; outside the hypothesis, where no verdict tells, with whether it is met."""
+        if self.verdict is not Verdict.OUTSIDE:
+            return self.expected or "–"
+        return f"{self.expected} ({'met all the same' if self.met else 'not met'})"
 
     @property
     def number(self) -> str:

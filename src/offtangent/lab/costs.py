@@ -10,35 +10,39 @@ from functools import cache
 class Cost:
     """Floating-point operations and peak memory of one cell, counted by hand from its sizes."""
 
-    flops: float
-    bytes: float
+    flops: float | int
+    bytes: float | int
 
 
 @cache
 def rate() -> float:
-    """Floating-point operations a second of one worker here, from one small float32 matrix product on one thread.
+    """Floating-point operations a second of one worker here, from a float32 matrix product shared among all cores.
 
-    A rough figure for a forecast: a tenth of a second, once a process.
+    A rough figure for a forecast: a tenth of a second, once a process; the best of many, since others may be busy.
     """
     import numpy as np
 
     a = np.ones((512, 512), np.float32)
     best = float("inf")
-    for _ in range(5):
+    for _ in range(25):
         start = time.perf_counter()
         a @ a
         best = min(best, time.perf_counter() - start)
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return 2 * 512**3 / best / threads
+    return 2 * 512**3 / best / cores()
 
 
-def seconds(text: float | None) -> str:
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def seconds(time: float | None) -> str:
     """A duration for a person: '0.4 s', '12 s', '3 min 20 s', '2 h 05 min', or '?' when unknown."""
-    if text is None:
+    if time is None:
         return "?"
-    if text < 10:
-        return f"{text:.1f} s"
-    whole = round(text)
+    if time < 10:
+        return f"{time:.1f} s"
+    whole = round(time)
     if whole < 60:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -15,6 +16,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, cast
 
 from offtangent._errors import InputError
+from offtangent.lab.costs import cores
 from offtangent.lab.store import Store
 from offtangent.lab.worker import prepare, settings
 
@@ -70,11 +72,6 @@ def parse_placement(text: str | None) -> Placement:
     elif kind not in ("local", "dask", "slurm") or (kind == "local" and detail):
         raise InputError(f"--on {text}: unknown executor. Choose {HELP}.")
     return Placement(kind, detail)
-
-
-def cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 class InProcess(Executor):
@@ -162,6 +159,7 @@ def _dask(address: str) -> Iterator[Executor]:
         from distributed import Client
     except ImportError:
         raise InputError("--on dask needs dask.distributed: pip install 'offtangent[dask]'.") from None
+    _knock(address)
     try:
         client = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -172,6 +170,20 @@ def _dask(address: str) -> Iterator[Executor]:
         yield cast(Executor, client.get_executor(pure=False, retries=3))
     finally:
         client.close()
+
+
+def _knock(address: str) -> None:
+    """Ask whether anybody is at a TCP address at all; Dask itself takes long to give up, and then not quietly."""
+    kind, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if kind not in ("", "tcp"):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"No Dask scheduler answers at {address} ({error}). Start one with 'dask scheduler'."
+        ) from None
 
 
 def _slurm(partition: str, store: Store) -> Iterator[Executor]:
@@ -222,7 +234,11 @@ class Submitted(Executor):
         self._watcher: threading.Thread | None = None
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        job = self._engine.submit(fn, *args, **kwargs)
+        try:
+            job = self._engine.submit(fn, *args, **kwargs)
+        except Exception as error:  # sbatch says no: no cluster, no such partition, no account
+            reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+            raise InputError(f"Slurm does not take the job: {reason}. Try sbatch by hand, or another --on.") from None
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         with self._lock:

@@ -7,7 +7,7 @@
     draw(results)       figures
 
 and, if it likes, `cost(cell)` (a `Cost`, for forecasts) and `datasets(cell)` (names of the data sets a cell
-reads; their checksums become part of its key).
+reads; their checksums become part of its key), and `absent(config)` (data sets it would use but does not find).
 """
 
 import dataclasses
@@ -101,6 +101,11 @@ class Experiment:
     def datasets(self, cell: Cell) -> tuple[str, ...]:
         named = getattr(self.module, "datasets", None)
         return tuple(named(cell)) if named else ()
+
+    def absent(self, profile: str) -> tuple[str, ...]:
+        """Data sets the profile would use and this machine does not have."""
+        missing = getattr(self.module, "absent", None)
+        return tuple(missing(self.module.PROFILES[profile])) if missing else ()
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

@@ -16,6 +16,10 @@ else:
     Console = Any
 
 
+STARTING = 3.0  # seconds a cell takes for compilation, as a weight among cells
+QUIET = 1.0  # seconds between two lines where there is no terminal
+
+
 @dataclass
 class TimeLeft:
     """Counts cells as they come back, weighed by their expected cost."""
@@ -42,8 +46,8 @@ class TimeLeft:
         return (time.monotonic() - self._start) * max(whole - self._weight, 0.0) / self._weight
 
     def _weigh(self, job: Job) -> float:
-        """Expected seconds plus a little for what every cell pays; the same for all where nothing is counted."""
-        return 1.0 + (job.seconds or 0.0)
+        """Expected seconds plus what every cell pays; the same for all where nothing is counted."""
+        return STARTING + (job.seconds or 0.0)
 
 
 @contextmanager
@@ -73,9 +77,14 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
 
             yield advance
     else:
+        last = -QUIET
 
         def tell(job: Job, done: Done) -> None:
+            nonlocal last
             left.done(job)
+            if not done.error and left.finished < left.total and time.monotonic() - last < QUIET:
+                return
+            last = time.monotonic()
             how = f"failed: {done.error}" if done.error else seconds(done.seconds)
             which = f"[{left.finished}/{left.total}] {job.experiment.name} {job.cell}"
             console.out(f"{which}: {how}; about {seconds(left.seconds)} left")

@@ -1,5 +1,6 @@
 """From records to a page: what every paper says, what was measured, and how it looks."""
 
+import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -11,6 +12,7 @@ from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import seconds
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.records import Record
+from offtangent.lab.results import Results
 from offtangent.lab.store import room_in
 from offtangent.report import Badge, Block, Cell, Note, Page, Section, Table, write
 from offtangent.report.page import Kind
@@ -25,6 +27,25 @@ KINDS: Mapping[Verdict, Kind] = {
 
 
 @dataclass(frozen=True)
+class Judged:
+    """The claims of an experiment, or why its `claims` could not be asked."""
+
+    claims: Sequence[Claim]
+    error: str = ""
+    trace: str = ""
+
+
+def judge(experiment: Experiment, results: Results) -> Judged:
+    """Ask an experiment for its claims. Its own mistakes are told, not raised: the other experiments go on."""
+    if not len(results):
+        return Judged((), "no cell has a result")
+    try:
+        return Judged(experiment.claims(results))
+    except Exception as error:
+        return Judged((), f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+@dataclass(frozen=True)
 class Chapter:
     """A paper (or a user's file) with the records to show: local ones and those that came with the package."""
 
@@ -34,22 +55,27 @@ class Chapter:
     entries: tuple[tuple[Experiment, Sequence[Record]], ...]
 
 
-def publish(chapters: Sequence[Chapter], path: Path, facts: Mapping[str, str]) -> Path:
-    """Write the report page and return its path. Needs plotly; claims are judged afresh from the records."""
-    counts: Counter[Verdict] = Counter()
-    sections = [_chapter(chapter, counts) for chapter in chapters]
-    summary = Table(
-        "What was measured, over all experiments below",
-        ["verdict", "claims"],
-        [[Badge(verdict.value, KINDS[verdict]), counts[verdict]] for verdict in Verdict if counts[verdict]],
-    )
+def publish(chapters: Sequence[Chapter], path: Path, facts: Mapping[str, str], shipped: Sequence[Record]) -> Path:
+    """Write the report page and return its path. Needs plotly; claims are judged afresh from the records.
+
+    `shipped` are the records that came with the package: their verdicts are counted apart.
+    """
+    counts: dict[bool, Counter[Verdict]] = {False: Counter(), True: Counter()}
+    sections = [_chapter(chapter, counts, shipped) for chapter in chapters]
+    columns = ["verdict", "this run"] + (["at the papers' sizes, shipped"] if counts[True] else [])
+    rows: list[list[Cell]] = [
+        [Badge(v.value, KINDS[v]), counts[False][v], *([counts[True][v]] if counts[True] else [])]
+        for v in Verdict
+        if counts[False][v] or counts[True][v]
+    ]
+    own = len(chapters) == 1 and not chapters[0].lead
     page = Page(
-        "offtangent: the papers, measured",
+        f"offtangent: {chapters[0].title}" if own else "offtangent: the papers, measured",
         "What a neural network learns on, and beyond, its tangent kernel. Every statement stands next to what was "
         "measured; “outside the hypothesis” marks a number measured where the theorem promises nothing.",
         sections,
         {"offtangent": offtangent.__version__, **facts},
-        (summary,),
+        (Table("Claims by verdict", columns, rows),) if rows else (),
     )
     with room_in(path.parent):
         return write(page, path)
@@ -63,7 +89,7 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
             claim.source,
             claim.statement,
             claim.number,
-            claim.expected or "–",
+            claim.wanted,
             " ".join(part for part in (claim.measured + "." if claim.measured else "", claim.note) if part),
         ]
         for claim in claims
@@ -71,35 +97,48 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
     return Table(caption, ["verdict", "source", "statement", "measured", "expected", "how"], rows)
 
 
-def _chapter(chapter: Chapter, counts: Counter[Verdict]) -> Section:
-    sections = [_experiment(experiment, records, counts) for experiment, records in chapter.entries]
-    own = any(experiment.name == chapter.name for experiment, _ in chapter.entries)  # a user's file is both
-    return Section(chapter.title, chapter.lead, sections, _anchor(f"file-{chapter.name}" if own else chapter.name))
+def _chapter(chapter: Chapter, counts: dict[bool, Counter[Verdict]], shipped: Sequence[Record]) -> Section:
+    sections = [
+        Section(
+            experiment.title,
+            experiment.about,
+            [
+                _part(experiment, record, counts[record in shipped], number, record in shipped)
+                for number, record in enumerate(records, start=1)
+            ],
+            f"{_anchor(experiment.name)}-experiment",
+        )
+        for experiment, records in chapter.entries
+    ]
+    return Section(chapter.title, chapter.lead, sections, _anchor(chapter.name))
 
 
-def _experiment(experiment: Experiment, records: Sequence[Record], counts: Counter[Verdict]) -> Section:
-    parts = [_part(experiment, record, counts, number) for number, record in enumerate(records, start=1)]
-    name = experiment.name if "/" in experiment.name else f"experiment-{experiment.name}"
-    return Section(experiment.title, experiment.about, parts, _anchor(name))
-
-
-def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], number: int) -> Section:
+def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], number: int, shipped: bool) -> Section:
     results, origin = record.results, record.provenance
     blocks: list[Block] = []
-    again = f"`offtangent run {experiment.name} --profile {results.profile}` computes them afresh"
+    again = f"offtangent run {experiment.name} --profile {results.profile}"
     if record.stale(experiment):
-        blocks.append(
-            Note(f"Stale: the experiment's source has changed since these numbers were made; {again}.", "warn")
-        )
+        note = f"Stale: the experiment's source has changed since these numbers were made. Afresh: {again}"
+        blocks.append(Note(note, "warn"))
     elif record.older(experiment):
-        blocks.append(Note(f"offtangent's code that this experiment uses has changed since; {again}."))
+        blocks.append(Note(f"offtangent's code that this experiment uses has changed since. Afresh: {again}"))
     if not results.complete:
-        blocks.append(Note("Incomplete: some cells failed or are missing; the claims rest on the others.", "bad"))
-    claims = experiment.claims(results)
-    counts.update(claim.verdict for claim in claims)
-    blocks.append(claims_table(claims, f"Claims, profile {results.profile}"))
-    blocks += experiment.draw(results)
-    blocks.append(_settings(record))
+        note = "Incomplete: some cells failed (failures.log says why); the claims rest on the others."
+        blocks.append(Note(note, "bad"))
+    judged = judge(experiment, results)
+    if judged.error:
+        blocks.append(Note(f"The claims could not be judged: {judged.error}", "bad"))
+    counts.update(claim.verdict for claim in judged.claims)
+    if judged.claims:
+        blocks.append(claims_table(judged.claims, f"Claims, profile {results.profile}"))
+    if len(results):
+        try:
+            blocks += experiment.draw(results)
+        except ImportError:  # plotly is missing: there will be no page
+            raise
+        except Exception as error:
+            blocks.append(Note(f"The figures could not be drawn: {type(error).__name__}: {error}", "bad"))
+        blocks.append(_settings(record))
     where = "GPU" if origin.backend == "gpu" else origin.backend.upper()
     lead = (
         f"{origin.device}, {origin.date[:10]}, {seconds(origin.seconds)} of computing; offtangent {origin.offtangent}"
@@ -107,7 +146,8 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
         + (f", jax {origin.jax}" if origin.jax else "")
         + f", Python {origin.python}."
     )
-    return Section(f"Profile {results.profile}, on a {where}", lead, blocks, f"{_anchor(experiment.name)}-{number}")
+    title = f"{'Shipped results' if shipped else 'This run'}: profile {results.profile}, on a {where}"
+    return Section(title, lead, blocks, f"{_anchor(experiment.name)}-{number}")
 
 
 def _settings(record: Record) -> Table:

@@ -45,7 +45,7 @@ class Provenance:
     library: str  # fingerprint of what it uses of offtangent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """The results of one experiment in one profile."""
 

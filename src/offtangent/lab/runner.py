@@ -75,7 +75,9 @@ class Interrupted(Exception):
 
     def __init__(self, stored: int, total: int):
         self.stored, self.total = stored, total
-        super().__init__(f"Interrupted: {stored} of {total} cells are stored. Run the same command again to go on.")
+        super().__init__(
+            f"Interrupted: {stored} of {total} cells are stored. Run the same command again to go on (without --fresh)."
+        )
 
 
 def plan(experiments: Sequence[Experiment], profile: str, store: Store, *, fresh: bool = False) -> Plan:

@@ -21,6 +21,8 @@ def select(selectors: Sequence[str], known: Sequence[Experiment]) -> list[Experi
             patterns = (selector, f"{selector}/*")
             found = [experiment for experiment in known if any(fnmatch(experiment.name, p) for p in patterns)]
         if not found:
+            if Path(f"{selector}.py").is_file():
+                raise InputError(f"Nothing is called {selector!r}. Did you mean your own file, '{selector}.py'?")
             names = dict.fromkeys(name for e in known for name in (e.name.partition("/")[0], e.name))
             raise InputError(f"Nothing is called {selector!r}.{_nearest(selector, list(names))}")
         chosen |= {experiment.where: experiment for experiment in found}

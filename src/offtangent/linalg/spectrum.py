@@ -11,7 +11,7 @@ from jaxtyping import Float
 from offtangent._errors import InputError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spectrum:
     """r eigenpairs of an n × n symmetric matrix, the largest eigenvalue first.
 
@@ -53,7 +53,18 @@ class Spectrum:
 
     def energy(self, y: Float[np.ndarray, "n"]) -> Float[np.ndarray, "r"]:
         """(vᵢᵀy)², what each known eigenvector holds of y."""
-        return (self.vectors.T @ np.asarray(y, np.float64)) ** 2
+        y = np.asarray(y, np.float64)
+        if y.shape != (len(self.vectors),):
+            raise InputError(
+                f"y has shape {y.shape}; the matrix has {len(self.vectors)} rows, so ({len(self.vectors)},)."
+            )
+        if not np.isfinite(y).all():
+            raise InputError(f"y has {np.count_nonzero(~np.isfinite(y))} entries that are NaN or infinite.")
+        return (self.vectors.T @ y) ** 2
+
+    def __repr__(self) -> str:
+        ends = f"{self.values[0]:.4g} … {self.values[-1]:.4g}"
+        return f"Spectrum({len(self.values)} of {len(self.vectors)} eigenpairs, {ends})"
 
     def share(self, y: Float[np.ndarray, "n"], top: int) -> float:
         """The fraction of ‖y‖² in the span of the `top` largest eigenvectors."""

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
-from offtangent.special import Activation, activation
+from offtangent.special import Activation
+from offtangent.special import activation as named
 
 
 class TwoLayer(eqx.Module):
@@ -47,7 +48,7 @@ class TwoLayer(eqx.Module):
             raise InputError(f"scale={scale:g}: the size κ of the initial weights must be positive.")
         weights, signs = jax.random.split(key)
         W0 = scale * jax.random.normal(weights, (dim, width))
-        return cls(W0, jax.random.rademacher(signs, (width,), W0.dtype), _named(activation))
+        return cls(W0, jax.random.rademacher(signs, (width,), W0.dtype), named(activation))
 
     @classmethod
     def symmetric(
@@ -79,7 +80,7 @@ class TwoLayer(eqx.Module):
         else:
             raise InputError(f"law={law!r}: the initial columns are 'gaussian' or on the 'sphere'.")
         ones = jnp.ones(width // 2, half.dtype)
-        return cls(jnp.hstack([half, half]), jnp.concatenate([ones, -ones]), _named(activation), paired=True)
+        return cls(jnp.hstack([half, half]), jnp.concatenate([ones, -ones]), named(activation), paired=True)
 
     @property
     def dim(self) -> int:
@@ -106,10 +107,6 @@ class TwoLayer(eqx.Module):
         hidden = self.activation(X @ V)
         # A sum of m terms that nearly cancel: worth full precision, and cheap next to the product above.
         return jnp.matmul(hidden, self.a, precision=jax.lax.Precision.HIGHEST) / self.width**0.5
-
-
-def _named(spec: str | Activation | Callable[..., Array]) -> Activation:
-    return activation(spec)
 
 
 def _check_sizes(dim: int, width: int) -> None:

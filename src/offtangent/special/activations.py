@@ -120,7 +120,7 @@ def _relu(z: Array) -> Array:
 
 
 def _step(z: Array) -> Array:
-    return jnp.where(z < 0, jnp.zeros_like(z), jnp.ones_like(z))
+    return jnp.where(z < 0, jnp.zeros_like(z), jnp.where(z >= 0, jnp.ones_like(z), z))  # a NaN stays one
 
 
 def _relu_derivative(order: int, z: Array) -> Array:

@@ -54,7 +54,7 @@ def predict_residual(
     array([1.41421356, 0.9       , 0.34867844])
     """
     _check_rate(spectrum, rate)
-    steps = np.asarray(steps)
+    steps = np.atleast_1d(steps)
     if (steps < 0).any():
         raise InputError(f"steps holds {steps.min()}: numbers of gradient steps are zero or positive.")
     energy = spectrum.energy(y)
@@ -105,9 +105,13 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
 
 def _check_rate(spectrum: Spectrum, rate: float) -> None:
     limit = largest_stable_rate(spectrum)
-    if not 0 < rate < limit:
+    if not rate > 0:
         raise InputError(
-            f"rate={rate:g} would diverge on these inputs: it must lie between 0 and 2/λ_max = {limit:.3g}. "
+            f"rate={rate:g}: it must be positive and below 2/λ_max = {limit:.3g}. rate={limit / 2:.3g} is safe."
+        )
+    if not rate < limit:
+        raise InputError(
+            f"rate={rate:g} would diverge on these inputs: it must lie below 2/λ_max = {limit:.3g}. "
             f"rate={limit / 2:.3g} is safe."
         )
 

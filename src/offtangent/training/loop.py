@@ -57,10 +57,10 @@ class Checkpoint:
 class History:
     """What a run left behind. `losses[k]` is the objective before step k (on its batch), the last one after all."""
 
-    losses: Float[np.ndarray, "steps_and_one *k"]
-    steps: Int[np.ndarray, "t"]
-    records: Mapping[str, np.ndarray]  # name → what was recorded at `steps`, shape (t, ...)
-    params: PyTree
+    losses: Float[np.ndarray, "steps_and_one *k"] = field(repr=False)
+    steps: Int[np.ndarray, "t"] = field(repr=False)
+    records: Mapping[str, np.ndarray] = field(repr=False)  # name → what was recorded at `steps`, shape (t, ...)
+    params: PyTree = field(repr=False)
     state: PyTree = field(repr=False)  # of the optimiser
     resumed_at: int = 0  # the step a checkpoint was taken up at
 
@@ -100,6 +100,8 @@ def train(
     """
     n = len(X)
     _check(n, len(y), steps, batch, key, record, record_at)
+    if not isinstance(optimiser, optax.GradientTransformation):
+        raise InputError(f"optimiser={optimiser!r} is no optax optimiser; give, for example, optax.sgd(0.1).")
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
     params = jax.tree.map(jnp.asarray, params)
@@ -113,7 +115,7 @@ def train(
             for name, shape in eqx.filter_eval_shape(lambda p: {k: f(p) for k, f in record.items()}, params).items()
         }
         carry = _Carry(params, optimiser.init(params), jnp.arange(n if batch else 0), buffers)
-        losses = np.zeros((steps + 1, *eqx.filter_eval_shape(objective, params, X[:batch], y[:batch]).shape))
+        losses = np.zeros((steps + 1, *_loss_shape(objective, params, X[:batch], y[:batch])))
         done, print_ = 0, ""
         slots = np.full(steps + 1, -1)
         slots[at] = np.arange(len(at))
@@ -228,6 +230,17 @@ def _refuse_divergence(
         step = start + int(bad.argmax())
         curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
         raise Diverged(step, float(total[step]), float(total[0]), curvature.largest_stable_rate)
+
+
+def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tuple[int, ...]:
+    """The shape of the losses, and a plain word where the objective cannot be called at all."""
+    try:
+        return eqx.filter_eval_shape(objective, params, X, y).shape
+    except TypeError as error:
+        raise InputError(
+            f"objective(params, X, y) cannot be evaluated on X of shape {X.shape} and y of shape {y.shape}: {error}. "
+            "An objective takes parameters, inputs and labels; HalfSquares(f) makes one from f(params, X)."
+        ) from error
 
 
 def _check(

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from offtangent._errors import InputError
+
 
 class HalfSquares(eqx.Module):
     """Φ = ½ Σᵢ (yᵢ − f(params, xᵢ))², a sum over samples and not a mean: Arora et al. (2019), eq. (2).
@@ -20,4 +22,10 @@ class HalfSquares(eqx.Module):
     f: Callable[[Any, Array], Array]
 
     def __call__(self, params: PyTree, X: Float[Array, "n *d"], y: Float[Array, "n *k"]) -> Float[Array, "*k"]:
-        return 0.5 * jnp.sum((y - self.f(params, X)) ** 2, axis=0)
+        outputs = self.f(params, X)
+        if outputs.shape != y.shape:  # broadcasting would pair every output with every label
+            raise InputError(
+                f"The outputs have shape {outputs.shape} and the labels {y.shape}: they must be the same. A column of "
+                "labels becomes a vector with y[:, 0] or y.ravel()."
+            )
+        return 0.5 * jnp.sum((y - outputs) ** 2, axis=0)
