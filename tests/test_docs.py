@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -38,6 +40,20 @@ def test_the_experiment_in_the_docs_runs_and_its_claim_holds(tmp_path: Path) -> 
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert "holds" in result.output
+
+
+def test_the_guide_to_one_s_own_data_runs_and_its_network_follows_eq_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+    rows = [",".join(f"{v:.6f}" for v in x) + (",cat" if x[0] > 0 else ",dog") for x in X]
+    (tmp_path / "mine.csv").write_text("a,b,c,d,e,f,animal\n" + "\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(ROOT / "docs" / "your-data.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(code, "your-data.md", "exec"), names)
+    assert np.abs(names["predicted"] - names["measured"]).max() < 0.1 * np.sqrt(40)
 
 
 def test_every_link_in_the_docs_leads_somewhere() -> None:
