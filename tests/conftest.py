@@ -1,5 +1,6 @@
 """Fixtures for every room's tests."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,12 @@ settings.load_profile("unhurried")
 # Under nohup or in a shell's background Ctrl-C is ignored, and so it would be in every process the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for processes of their own."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
 
 STRICT = ("special", "networks", "linalg", "kernels", "theory")  # rooms whose numerics mix no dtypes by accident
 

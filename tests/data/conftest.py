@@ -22,7 +22,7 @@ def fake_mnist(tmp_path):
     folder.mkdir()
     for name, n in (("train", 30), ("t10k", 20)):
         images = idx(rng.integers(1, 256, size=(n, 2, 3)))
-        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images))
+        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images, mtime=0))
         (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(n) % 10))
     return tmp_path
 

@@ -44,7 +44,7 @@ def mnist_server(server, fake_mnist, monkeypatch):
     for original, file in zip(fetch.ORIGINALS["mnist"], FILES["mnist"], strict=True):
         content = read(locate("mnist", file, fake_mnist))
         name = original.mirrors[0].rpartition("/")[2]
-        (served / name).write_bytes(gzip.compress(content))
+        (served / name).write_bytes(gzip.compress(content, mtime=0))
         originals.append(replace(original, md5=hashlib.md5(content).hexdigest(), mirrors=(address + name,)))
     monkeypatch.setitem(fetch.ORIGINALS, "mnist", tuple(originals))
     return served, address
@@ -72,7 +72,7 @@ def test_loading_with_download_fetches_what_is_missing(tmp_path):
 
 def test_a_wrong_checksum_is_refused_and_nothing_is_left_behind(mnist_server, tmp_path):
     served, address = mnist_server
-    (served / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"something else"))
+    (served / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"something else", mtime=0))
     with pytest.raises(InputError, match=r"t10k-labels-idx1-ubyte.gz: its md5 is [0-9a-f]{32}, expected") as refused:
         data.download("mnist", tmp_path / "target")
     assert address in str(refused.value)

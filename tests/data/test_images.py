@@ -115,17 +115,17 @@ def test_the_folder_is_the_argument_then_the_variable_then_the_cache(monkeypatch
     ("file", "content", "fault"),
     [
         ("train-images-idx3-ubyte.gz", b"no gzip", "no whole gzip file"),
-        ("train-images-idx3-ubyte.gz", gzip.compress(bytes(100))[:-9], "no whole gzip file"),
-        ("train-images-idx3-ubyte.gz", gzip.compress(b"\0\0\x08\x01" + bytes(20)), "expected 00 00 08 03"),
-        ("train-images-idx3-ubyte.gz", gzip.compress(b"\0\0"), "begins with bytes 00 00"),
+        ("train-images-idx3-ubyte.gz", gzip.compress(bytes(100), mtime=0)[:-9], "no whole gzip file"),
+        ("train-images-idx3-ubyte.gz", gzip.compress(b"\0\0\x08\x01" + bytes(20), mtime=0), "expected 00 00 08 03"),
+        ("train-images-idx3-ubyte.gz", gzip.compress(b"\0\0", mtime=0), "begins with bytes 00 00"),
         (
             "train-images-idx3-ubyte.gz",
-            gzip.compress(struct.pack(">4I", 0x803, 30, 2, 3) + bytes(179)),
+            gzip.compress(struct.pack(">4I", 0x803, 30, 2, 3) + bytes(179), mtime=0),
             "179 follow",
         ),
         (
             "train-images-idx3-ubyte.gz",
-            gzip.compress(struct.pack(">4I", 0x803, *[2**32 - 1] * 3)),
+            gzip.compress(struct.pack(">4I", 0x803, *[2**32 - 1] * 3), mtime=0),
             "0 follow",
         ),
         ("train-labels-idx1-ubyte", struct.pack(">2I", 0x801, 29) + bytes(29), "29 labels for the 30 images"),

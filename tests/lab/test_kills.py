@@ -77,7 +77,7 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in out + err
-    assert "of 12 cells are stored. Run the same command again to go on." in err
+    assert "of 12 cells are stored. Run the same command again to go on" in err
     until(lambda: not session(process.pid), 10)
     stored, executed = len(list(store.glob("cells/*/[!.]*.npz"))), len(sweep.executed)
     assert executed - stored <= 2  # what the two workers had in hand

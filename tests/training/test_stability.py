@@ -47,7 +47,7 @@ def test_where_nothing_curves_upwards_every_rate_is_stable(values):
     assert sharpness(quadratic(values), jnp.ones(2), key=jax.random.key(0)).largest_stable_rate == np.inf
 
 
-@pytest.mark.parametrize("activation", ["relu", "softplus", "tanh"])
+@pytest.mark.parametrize("activation", ["relu", "softplus"])
 def test_for_a_network_it_is_that_of_the_dense_hessian(activation):
     rng = np.random.default_rng(0)
     X, y = jnp.asarray(rng.standard_normal((6, 3)), jnp.float32), jnp.asarray(rng.standard_normal(6), jnp.float32)
