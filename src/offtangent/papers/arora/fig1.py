@@ -98,10 +98,11 @@ PAPER: dict[str, Any] = {"rate": 1e-3, "precision": "tensorfloat32"}
 PROFILES = {
     "smoke": Config(
         trainings=(
-            Training("digits", samples=360, width=2000, seeds=2, steps=(150, 150, 60)),
-            Training("mnist", samples=400, width=400, seeds=2, steps=(60, 60, 40)),
+            Training("digits", samples=360, width=2000, seeds=3, steps=(60, 60, 40)),
+            Training("mnist", samples=200, width=300, seeds=3, steps=(30, 30, 20)),
         ),
         widths=(100, 1000, 10_000),
+        scales=(0.01, 1.0),
         samples=20,
         dim=10,
         steps=100,
@@ -110,7 +111,7 @@ PROFILES = {
     "laptop": Config(
         trainings=(
             Training("digits", samples=360, width=2000, seeds=3, steps=(300, 1000, 300)),
-            Training("mnist", samples=400, width=2000, seeds=2, steps=(60, 150, 60)),
+            Training("mnist", samples=400, width=2000, seeds=3, steps=(40, 100, 40)),
         ),
         widths=(300, 1000, 3000, 10_000, 30_000),
     ),
