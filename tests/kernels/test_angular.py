@@ -1,4 +1,4 @@
-"""H∞ of the ReLU against mpmath, Monte Carlo and its power series, at every angle and every length."""
+"""The kernel of an angle, on the example of H∞: against mpmath, Monte Carlo and its power series, at every angle."""
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.kernels import relu_hidden
+from offtangent.kernels import AngularKernel, arc_cosine, gaussian, relu_hidden
 from offtangent.kernels.angular import angles
+from offtangent.kernels.pairs import polar
 
 EPS = np.finfo(np.float64).eps
 SMALL = [1e-14, 3e-12, 1e-10, 2e-8, 1e-6, 1e-4, 0.01, 0.0447, 0.045, 0.3]  # 0.0447: where chords give way to arccos
@@ -202,3 +203,69 @@ def test_x_and_its_opposite_alone_have_smallest_eigenvalue_one_half():
 def test_exact_refuses_what_is_not_finite(bad):
     with pytest.raises(InputError, match="NaN or infinite"):
         relu_hidden.exact(np.array([[1.0, bad]]))
+
+
+@pytest.mark.parametrize("n", [5, 6, 7])
+def test_tiles_of_any_size_give_the_same_matrix(n, monkeypatch):
+    X = unit(np.random.default_rng(0), n, 4)
+    X[3] = X[0] + 1e-9
+    whole, block = relu_hidden.exact(X), relu_hidden.exact(X, X[:5])
+    monkeypatch.setattr("offtangent.kernels.angular.SIDE", 3)
+    tiled = relu_hidden.exact(X)
+    np.testing.assert_array_equal(tiled, tiled.T)
+    np.testing.assert_allclose(tiled, whole, rtol=0, atol=2 * EPS)
+    np.testing.assert_allclose(relu_hidden.exact(X, X[:5]), block, rtol=0, atol=2 * EPS)
+
+
+@pytest.mark.parametrize("kernel", [relu_hidden, arc_cosine(0), gaussian(2.0)], ids=lambda kernel: kernel.name)
+def test_diag_is_the_diagonal_of_the_exact_matrix_on_host_and_device(kernel):
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    X[4] = 0.0
+    diagonal = kernel.exact(X).diagonal()
+    on_host, on_device = kernel.diag(X), jax.jit(kernel.diag)(jnp.asarray(X, jnp.float32))
+    assert isinstance(on_host, np.ndarray)
+    np.testing.assert_array_equal(on_host, diagonal)
+    assert on_device.dtype == np.float32
+    np.testing.assert_allclose(on_device, diagonal, rtol=1e-6)
+
+
+def test_rows_given_by_direction_and_length_make_the_same_block():
+    rng = np.random.default_rng(0)
+    X1, X2 = (jnp.asarray(rng.standard_normal((n, 6)), jnp.float32) for n in (5, 4))
+    whole = jax.jit(relu_hidden)(X1, X2)
+    parts = jax.jit(lambda X1, X2: relu_hidden.of_polar(*polar(X1, jnp), *polar(X2, jnp)))(X1, X2)
+    np.testing.assert_array_equal(whole, parts)
+
+
+def test_kernels_are_equal_by_name_and_parameters_so_that_jit_can_hold_them_fixed():
+    assert gaussian(2.0) == gaussian(2.0) != gaussian(3.0)
+    assert hash(arc_cosine(1)) == hash(arc_cosine(1))
+    assert arc_cosine(1) != arc_cosine(2)
+    traced = []
+
+    def diag(kernel, X):
+        traced.append(kernel)
+        return kernel.diag(X)
+
+    jitted = jax.jit(diag, static_argnums=0)
+    for kernel in (gaussian(2.0), gaussian(2.0), gaussian(3.0)):
+        jitted(kernel, jnp.ones((2, 2)))
+    assert traced == [gaussian(2.0), gaussian(3.0)]
+
+
+def test_gradients_in_the_inputs_agree_with_differences_and_are_finite_for_parallel_opposite_and_zero_rows():
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    with jax.enable_x64(True):
+        slope = jax.jit(jax.grad(lambda X1, X2: relu_hidden(X1, X2).sum()))
+        step = 1e-6 * np.random.default_rng(1).standard_normal((2, 3))
+        change = relu_hidden.exact(X[:2] + step, X[2:]) - relu_hidden.exact(X[:2] - step, X[2:])
+        found = slope(jnp.asarray(X[:2]), jnp.asarray(X[2:]))
+        np.testing.assert_allclose((np.asarray(found) * 2 * step).sum(), change.sum(), rtol=1e-6)
+        corner = np.vstack([2 * X[0], -X[1], np.zeros(3)])
+        assert jnp.isfinite(slope(jnp.asarray(X[:2]), jnp.asarray(corner))).all()
+        assert jnp.isfinite(slope(jnp.zeros((2, 3)), jnp.asarray(corner))).all()
+
+
+def test_a_series_without_a_degree_is_refused():
+    with pytest.raises(InputError, match="together"):
+        AngularKernel("odd", lambda pair, _: pair.inner, lambda terms: np.zeros(terms))

@@ -1,7 +1,38 @@
 """A network seen as a kernel: closed forms, Gram operators, kernels at finite width."""
 
-from offtangent.kernels.angular import AngularKernel, relu_hidden
+from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.closed_forms import arc_cosine, arcsin, gaussian, relu_both, relu_hidden, relu_output
+from offtangent.kernels.cross import Cross
+from offtangent.kernels.deep import deep, hermite_remainder
 from offtangent.kernels.finite import tangent_gram
 from offtangent.kernels.gram import Gram, Kernel
+from offtangent.kernels.inverse import Inverse
+from offtangent.kernels.names import KERNELS, named_kernel
+from offtangent.kernels.regression import LeaveOneOut, RidgePath, RidgeRegression, ridge_path, ridge_regression
+from offtangent.kernels.ridges import RegularisedCurve, regularised
 
-__all__ = ["AngularKernel", "Gram", "Kernel", "relu_hidden", "tangent_gram"]
+__all__ = [
+    "relu_hidden",
+    "relu_output",
+    "relu_both",
+    "arc_cosine",
+    "gaussian",
+    "arcsin",
+    "deep",
+    "hermite_remainder",
+    "AngularKernel",
+    "Kernel",
+    "Gram",
+    "Cross",
+    "RegularisedCurve",
+    "regularised",
+    "KERNELS",
+    "named_kernel",
+    "ridge_regression",
+    "RidgeRegression",
+    "LeaveOneOut",
+    "ridge_path",
+    "RidgePath",
+    "Inverse",
+    "tangent_gram",
+]

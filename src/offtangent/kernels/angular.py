@@ -1,62 +1,102 @@
-"""Kernels that see two inputs only through their lengths and the angle between them.
+"""Kernels that see two inputs only through their lengths and the angle between them."""
 
-The kernel of a two-layer ReLU network whose first layer is trained, Arora et al. (2019), eq. (3):
-
-    H∞(x, x') = E_{w~N(0,I)} [xᵀx' 1{wᵀx ≥ 0} 1{wᵀx' ≥ 0}] = xᵀx' (π − θ) / 2π,   θ = arccos(cos(x, x'))
-
-The angle is the delicate part: arccos turns a rounding error ε of the cosine into √(2ε) near ±1. `exact`
-therefore measures small angles by the chord between the two directions, θ = 2 arcsin(‖x̂ − x̂'‖/2), which
-has full relative accuracy, and angles near π by the chord to the opposite direction.
-"""
-
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
+from offtangent.kernels.pairs import AnyArray, Pair, pair_of, polar
 
-NEAR = 1e-3  # from 1 − |cos| below this on, the angle is measured by chords: arccos would lose 4 digits and more
+NEAR = 1e-3  # from 1 − |cos| below this on, it is measured by chords: a product of matrices would lose 4 digits
 PAIRS_AT_ONCE = 1 << 16
+SIDE = 1024  # of a tile of the exact matrix: what is computed on the way to it stays small
 
-AnyArray = Array | np.ndarray
+Series = Callable[[int], Float[np.ndarray, " terms"]]
 
 
 @dataclass(frozen=True)
 class AngularKernel:
-    """A kernel k(‖x‖, ‖x'‖, θ). `of_angle` is written with `xp` = numpy or jax.numpy.
+    """A kernel k(‖x‖, ‖x'‖, θ). `of_pair(pair, xp)` gives it, written with `xp` = numpy or jax.numpy.
 
     `kernel(X1, X2)` is jittable, in the dtype of its inputs. `kernel.exact(X1, X2)` works on the host in
-    float64 and is accurate to rounding at every angle.
+    float64 and is accurate to rounding at every angle. `kernel.diag(X)` is the diagonal of either.
+
+    A kernel with a `degree` α is homogeneous, k = (‖x‖‖x'‖)^α g(cos θ), and `series(terms)` gives the Taylor
+    coefficients a_0, …, a_{terms−1} of g, all ≥ 0. Equal by name and parameters, and hashable, so that it may be a
+    static argument of `jax.jit`.
     """
 
     name: str
-    of_angle: Callable[..., AnyArray]
+    of_pair: Callable[..., Any] = field(repr=False)
+    series: Series | None = field(default=None, repr=False, compare=False)
+    degree: float | None = None
 
-    def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"]) -> Float[Array, "p q"]:
+    def __post_init__(self) -> None:
+        if (self.series is None) != (self.degree is None):
+            raise InputError(f"{self.name}: give series and degree together, or neither.")
+
+    def __call__(
+        self,
+        X1: Float[Array, "p d"],
+        X2: Float[Array, "q d"],
+        *,
+        precision: jax.lax.PrecisionLike = jax.lax.Precision.HIGHEST,
+    ) -> Float[Array, "p q"]:
         """K(X1, X2). Time O(pqd), memory O(pq). Near cosine ±1 the angle carries an error of √(2ε)."""
-        r, s = jnp.linalg.norm(X1, axis=1)[:, None], jnp.linalg.norm(X2, axis=1)[None, :]
-        inner = jnp.matmul(X1, X2.T, precision=jax.lax.Precision.HIGHEST)
-        scale = r * s
-        cosine = jnp.clip(inner / jnp.where(scale > 0, scale, 1), -1, 1)
-        return jnp.asarray(self.of_angle(r, s, jnp.arccos(cosine), jnp))
+        return self.of_polar(*polar(X1, jnp), *polar(X2, jnp), precision=precision)
+
+    def of_polar(
+        self,
+        U: Float[Array, "p d"],
+        r: Float[Array, "p 1"],
+        V: Float[Array, "q d"],
+        s: Float[Array, "q 1"],
+        *,
+        precision: jax.lax.PrecisionLike = jax.lax.Precision.HIGHEST,
+    ) -> Float[Array, "p q"]:
+        """K of rows given by directions and lengths, as `pairs.polar` finds them once for many blocks."""
+        return jnp.asarray(self.of_pair(pair_of(U, r, V, s, precision=precision), jnp))
+
+    def diag(self, X: Float[AnyArray, "n d"]) -> Float[AnyArray, " n"]:
+        """k(x, x) of every row, with the angle exactly 0. JAX in, JAX out; NumPy in, NumPy float64 out. Time O(nd)."""
+        xp = jnp if isinstance(X, jax.Array) else np
+        r = polar(X if xp is jnp else check_inputs(X), xp)[1][:, 0]
+        zero = xp.where(r == 0, xp.ones_like(r), xp.zeros_like(r))  # the cosine of a zero row counts as 0
+        pair = Pair(r, r, zero, 2 - zero)
+        return jnp.asarray(self.of_pair(pair, jnp)) if xp is jnp else self._on_host(pair)
 
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None
     ) -> Float[np.ndarray, "p q"]:
-        """K(X1, X2), or the symmetric K(X1, X1), in float64. Time O(pqd), memory 3pq floats."""
-        X1 = check_inputs(X1)
-        symmetric = X2 is None
-        X2 = X1 if X2 is None else check_inputs(X2)
-        U, r = _polar(X1)
-        V, s = (U, r) if symmetric else _polar(X2)
-        angle = _angles(U, V)
-        if symmetric:
-            np.fill_diagonal(angle, 0.0)
-        return np.asarray(self.of_angle(r, s.T, angle, np))
+        """K(X1, X2), or the symmetric K(X1, X1), in float64. Time O(pqd), memory pq floats."""
+        U, r = polar(check_inputs(X1), np)
+        V, s = (U, r) if X2 is None else polar(check_inputs(X2), np)
+        K = np.empty((len(U), len(V)))
+        for a, b in itertools.product(range(0, len(U), SIDE), range(0, len(V), SIDE)):
+            if X2 is None and b < a:
+                continue
+            rows, columns = slice(a, a + SIDE), slice(b, b + SIDE)
+            minus, plus = _distances(U[rows], V[columns])
+            on_diagonal = X2 is None and a == b
+            if on_diagonal:  # a row with itself; the cosine of a zero row counts as 0
+                zero = r[rows, 0] == 0
+                minus[np.diag_indices_from(minus)], plus[np.diag_indices_from(plus)] = zero, 2 - zero
+            tile = self._on_host(Pair(r[rows], s[columns].T, minus, plus))
+            K[rows, columns] = np.triu(tile) + np.triu(tile, 1).T if on_diagonal else tile
+            if X2 is None and not on_diagonal:
+                K[columns, rows] = tile.T
+        return K
+
+    def _on_host(self, pair: Pair) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(self.of_pair(pair, np))
 
 
 def angles(X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "p q"]:
@@ -64,34 +104,19 @@ def angles(X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"]) -> Float[
 
     A zero row has no direction; its angle to anything is given as π/2.
     """
-    return _angles(_polar(X1)[0], _polar(X2)[0])
+    (U, r), (V, s) = polar(X1, np), polar(X2, np)
+    return np.asarray(Pair(r, s.T, *_distances(U, V)).angles(np)[0])
 
 
-def _angles(U: Float[np.ndarray, "p d"], V: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "p q"]:
+def _distances(U: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 − cos and 1 + cos of all unit rows: near 0 from half the squared chord, ‖u ∓ v‖²/2, which keeps all digits."""
     cosine = np.clip(U @ V.T, -1.0, 1.0)
     rows, columns = np.nonzero(np.abs(cosine) > 1 - NEAR)
-    signs = np.sign(cosine[rows, columns])
-    angle = np.arccos(cosine, out=cosine)
+    minus, plus = 1 - cosine, 1 + cosine
     for start in range(0, len(rows), PAIRS_AT_ONCE):
-        part = slice(start, start + PAIRS_AT_ONCE)
-        i, j, sign = rows[part], columns[part], signs[part]
-        chord = np.linalg.norm(U[i] - sign[:, None] * V[j], axis=1)
-        small = 2 * np.arcsin(np.minimum(chord / 2, 1.0))
-        angle[i, j] = np.where(sign > 0, small, np.pi - small)
-    return angle
-
-
-def _polar(X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n 1"]]:
-    """Directions and lengths; a zero row has the direction zero."""
-    largest = np.abs(X).max(axis=1, keepdims=True)  # dividing first keeps tiny and huge rows from under- or overflow
-    X = X / np.where(largest > 0, largest, 1)
-    length = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(length > 0, length, 1), largest * length
-
-
-def _relu_hidden(r: AnyArray, s: AnyArray, angle: AnyArray, xp: object) -> AnyArray:
-    cos, pi = xp.cos, xp.pi  # type: ignore[attr-defined]
-    return r * s * cos(angle) * (pi - angle) / (2 * pi)
-
-
-relu_hidden = AngularKernel("relu_hidden", _relu_hidden)
+        i, j = rows[start : start + PAIRS_AT_ONCE], columns[start : start + PAIRS_AT_ONCE]
+        sign = np.sign(cosine[i, j])
+        near = ((U[i] - sign[:, None] * V[j]) ** 2).sum(axis=1) / 2
+        minus[i, j] = np.where(sign > 0, near, 2 - near)
+        plus[i, j] = np.where(sign > 0, 2 - near, near)
+    return minus, plus

@@ -1,40 +1,66 @@
-"""The Gram matrix of a kernel on given inputs, as an operator.
+"""The Gram matrix of a kernel on given inputs, as an operator that never has to hold the matrix.
 
-Spectra and solves work on the host in float64 through the dense matrix; `H @ v` is jittable and keeps nothing.
+`H @ v` is jittable, in the dtype of v, and streams over tiles. Spectra, solves and brackets are host-level functions
+in float64: through the dense matrix where it fits and is faster, else by iterating on tiles in float32 and measuring
+the residual in float64.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jaxtyping import Array, Float, Num
 
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs, check_not_parallel
-from offtangent.linalg import Spectrum
+from offtangent.data.duplicates import merge_duplicates
+from offtangent.kernels import _solves
+from offtangent.linalg import Bracket, Solution, Spectrum, SymmetricTiles
+from offtangent.linalg.memory import memory_to_spare
+from offtangent.linalg.stream import tile_slices
+from offtangent.linalg.tiles import check_length
+
+Method = Literal["cholesky", "conjugate gradients"]
+Watch = Callable[[str], None]
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """What a Gram matrix asks of a kernel: a jittable block, and an exact one in float64."""
+    """What a Gram matrix asks of a kernel: a jittable block and diagonal, and an exact block in float64."""
 
     @property
     def name(self) -> str: ...
     def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"], /) -> Float[Array, "p q"]: ...
+    def diag(self, X: Any, /) -> Any: ...
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None, /
     ) -> Float[np.ndarray, "p q"]: ...
+
+
+class Shifted(eqx.Module):
+    """tiles + ridge·I, a pytree with `@`: what a jitted function should be handed."""
+
+    tiles: SymmetricTiles
+    ridge: Float[Array, ""]
+
+    def __matmul__(self, v: Float[Array, "n *c"]) -> Float[Array, "n *c"]:
+        return self.tiles @ v + self.ridge * v
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gram:
     """K(X, X) + `ridge`·I for n inputs.
 
-    Without a ridge, two inputs in the same direction make the matrix singular and are refused by name.
+    Without a ridge, two inputs that make the matrix singular are refused by name: equal ones and, for a homogeneous
+    kernel, those in the same direction. `budget` is what kept tiles may take on each device, in bytes (0: keep none,
+    recompute all in each product); by default a third of the memory that is free. `devices` shares rows and tiles out
+    among them. `precision` is that of the inner products in `H @ v` and inside iterative solves, such as
+    "tensorfloat32" on a GPU (default: the highest); what a solve reports is measured in float64 anyhow.
 
     >>> from offtangent.kernels import relu_hidden
     >>> Gram(relu_hidden, np.eye(2)).dense().round(15)
@@ -44,7 +70,10 @@ class Gram:
 
     kernel: Kernel
     X: Float[np.ndarray, "n d"]
-    ridge: float = 0.0
+    ridge: float | int = 0.0
+    budget: float | int | None = field(default=None, kw_only=True)
+    devices: Sequence[jax.Device] | None = field(default=None, kw_only=True)
+    precision: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -54,9 +83,15 @@ class Gram:
             )
         if not 0 <= self.ridge < np.inf:
             raise InputError(f"ridge={self.ridge:g}: it must be zero or positive, and finite.")
-        checked = check_inputs(self.X, nonzero=self.ridge == 0)
+        if self.budget is not None and not self.budget >= 0:
+            raise InputError(f"budget={self.budget}: the memory for kept tiles is a number of bytes, 0 or more.")
+        if self.devices is not None and not len(self.devices):
+            raise InputError("devices is empty: give jax.devices(), some of them, or None for the first.")
+        homogeneous = getattr(self.kernel, "degree", None) is not None
+        checked = check_inputs(self.X, nonzero=self.ridge == 0 and homogeneous)
         if self.ridge == 0:
-            check_not_parallel(checked)
+            (check_not_parallel if homogeneous else _check_not_equal)(checked)
+        _check_diagonal(self.kernel.diag(checked), self.ridge == 0)
         kept = checked.copy()  # what is computed later must be of the inputs given now
         kept.flags.writeable = False
         object.__setattr__(self, "X", kept)
@@ -71,46 +106,141 @@ class Gram:
     def __repr__(self) -> str:
         return f"Gram({self.kernel.name}, {len(self.X)} inputs in {self.X.shape[1]} dimensions, ridge={self.ridge:g})"
 
+    def with_ridge(self, ridge: float | int) -> "Gram":
+        """The same matrix with another ridge; tiles that are kept already are shared."""
+        other = replace(self, ridge=ridge)
+        object.__setattr__(other, "_operators", self._operators)
+        return other
+
+    @cached_property
+    def _operators(self) -> dict[str, SymmetricTiles]:
+        return {}
+
+    def operator(self, dtype: Any = np.float32) -> Shifted:
+        """H as a pytree with `@`, in this dtype, its tiles kept as far as the budget goes: made once."""
+        name = str(np.dtype(dtype))
+        with jax.enable_x64(name == "float64"):
+            if name not in self._operators:
+                self._check_range(dtype)
+                self._operators[name] = SymmetricTiles.build(
+                    _solves.Rounded(self.kernel, self.precision),
+                    self.kernel.diag,
+                    self.X.astype(dtype),
+                    budget=memory_to_spare(self.devices) / 3 if self.budget is None else self.budget,
+                    devices=self.devices,
+                )
+            with jax.ensure_compile_time_eval():
+                return Shifted(self._operators[name], jnp.asarray(self.ridge, dtype))
+
+    def _check_range(self, dtype: Any) -> None:
+        largest, entry = float(self.diag().max()), float(np.abs(self.X).max())
+        info = np.finfo(dtype if np.dtype(dtype).kind == "f" else np.float32)  # bfloat16 has the range of float32
+        if not float(info.tiny) <= largest <= float(info.max) or entry > float(info.max):
+            raise InputError(
+                f"The diagonal of the matrix goes up to {largest:.2g}, and X to {entry:.2g}: {np.dtype(dtype)} over- "
+                "or underflows. Scale X to lengths of about 1, or work in float64."
+            )
+
+    def __matmul__(self, v: Num[Array | np.ndarray, "n *k"]) -> Float[Array, "n *k"]:
+        """H v in the dtype of v (whole numbers count as floats); may be traced.
+
+        Time O(n²) for kept tiles and O(n²d/2) for the others. To jit a function around it without baking the
+        tiles into the program, pass `H.operator()` as an argument.
+        """
+        v = jnp.asarray(v)
+        v = v if jnp.issubdtype(v.dtype, jnp.floating) else v.astype(float)
+        check_length(v, len(self))
+        return self.operator(v.dtype) @ v
+
     @cached_property
     def _matrix(self) -> Float[np.ndarray, "n n"]:
-        matrix = self.kernel.exact(self.X)
+        n = len(self)
+        matrix = np.empty((n, n))
+        for rows, columns in tile_slices(n):
+            tile = (
+                self.kernel.exact(self.X[rows]) if rows == columns else self.kernel.exact(self.X[rows], self.X[columns])
+            )
+            matrix[rows, columns] = tile
+            if rows != columns:
+                matrix[columns, rows] = tile.T
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix.flags.writeable = False
         return matrix
 
-    def dense(self) -> Float[np.ndarray, "n n"]:
-        """The matrix itself, float64, read-only, computed once and kept. Time O(n²d), memory n² floats."""
-        return self._matrix
+    def dense(self, dtype: Any = np.float64) -> Float[np.ndarray, "n n"]:
+        """The matrix itself. Time O(n²d/2), memory n² floats.
+
+        In float64 it is accurate to rounding, read-only, computed once and kept. In float32 it is made by the jitted
+        kernel, many times faster, anew in each call, and errs by √(2ε) where two inputs are nearly parallel.
+        """
+        if np.dtype(dtype) == np.float64:
+            return self._matrix
+        matrix = _solves.dense_from_tiles(self.kernel, self.X.astype(dtype), self.precision)
+        matrix[np.diag_indices_from(matrix)] = self.diag()
+        return matrix
 
     def diag(self) -> Float[np.ndarray, "n"]:
-        return self._matrix.diagonal()
+        """The diagonal, float64. Time O(nd)."""
+        found = np.asarray(self.kernel.diag(self.X), np.float64) + self.ridge
+        found.flags.writeable = False
+        return found
 
-    def __matmul__(self, v: Num[Array | np.ndarray, "n *k"]) -> Float[Array, "n *k"]:
-        """H v in the dtype of v (whole numbers count as floats); may be traced. Time O(n²d): nothing is kept."""
-        v = jnp.asarray(v)
-        v = v if jnp.issubdtype(v.dtype, jnp.floating) else v.astype(float)
-        X = jnp.asarray(self.X, v.dtype)
-        product = jnp.matmul(self.kernel(X, X), v, precision=jax.lax.Precision.HIGHEST)
-        return product + jnp.asarray(self.ridge, v.dtype) * v
+    def eigh(
+        self, k: int | None = None, *, which: Literal["largest", "smallest"] = "largest", watch: Watch | None = None
+    ) -> Spectrum:
+        """All eigenpairs, or the k largest or smallest, with the residual of each.
 
-    def eigh(self, k: int | None = None) -> Spectrum:
-        """All eigenpairs, or the k largest. Time O(n³)."""
-        return Spectrum.of(self._matrix, k)
+        Time O(n³) through the dense matrix where that fits and k is no small part of n; else Lanczos on tiles, and
+        one product in float64 that puts the values right.
+        """
+        return _solves.eigh(self, k, which, watch)
 
-    def solve(self, b: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "n *k"]:
-        """H⁻¹b by Cholesky. Time n³/3. A matrix that is singular to rounding is refused."""
-        try:
-            factor = scipy.linalg.cho_factor(self._matrix, lower=True)
-        except np.linalg.LinAlgError as error:
-            raise self._singular(str(error)) from None
-        size = np.linalg.norm(self._matrix, 1)
-        inverse_condition, _ = scipy.linalg.lapack.dpocon(factor[0], size, uplo="L")
-        if inverse_condition < np.finfo(np.float64).eps:  # rounding can make the last pivots positive by chance
-            raise self._singular(f"its condition number is above {1 / np.finfo(np.float64).eps:.1g}")
-        return np.asarray(scipy.linalg.cho_solve(factor, np.asarray(b, np.float64)))
+    def solve(
+        self,
+        b: Num[np.ndarray | Array, "n *k"],
+        *,
+        tolerance: float = 1e-6,
+        method: Method | None = None,
+        watch: Watch | None = None,
+    ) -> Solution:
+        """H⁻¹b to ‖b − Hx‖ ≤ tolerance·‖b‖ in float64, for one right side or many at once.
 
-    def _singular(self, reason: str) -> InputError:
-        return InputError(
-            f"The Gram matrix of these {len(self)} inputs is singular to rounding ({reason}). "
-            "Add a ridge, for example Gram(kernel, X, ridge=1e-6)."
+        By Cholesky, n³/3, where the dense matrix fits and n is moderate; else by preconditioned conjugate gradients
+        in float32 with refinement in float64. The result says which. A matrix singular to rounding is refused.
+        """
+        return _solves.solve(self, b, tolerance, method, watch)
+
+    def inverse_quadratic(
+        self,
+        y: Num[np.ndarray | Array, "n"],
+        *,
+        width: float = 1e-3,
+        method: Method | None = None,
+        watch: Watch | None = None,
+    ) -> Bracket:
+        """yᵀH⁻¹y with a lower and an upper bound, (upper − lower)/value ≤ `width` where that can be had.
+
+        Certified where a lower bound for λ_min can be proven (by a Cholesky factorisation, a ridge, or the kernel's
+        power series), otherwise conditional on an estimate of it; the result says which, and on what it rests.
+        """
+        return _solves.inverse_quadratic(self, y, width, method, watch)
+
+
+def _check_not_equal(X: Float[np.ndarray, "n d"]) -> None:
+    groups = merge_duplicates(X, np.zeros(len(X))).groups if len(X) > 1 else ()
+    if groups:
+        first, second = groups[0][:2]
+        raise InputError(
+            f"Rows {first} and {second} of X (counted from 0) are equal, so the Gram matrix is singular; {len(groups)} "
+            f"rows occur more than once. Merge the duplicates into one row each, or add a ridge."
+        )
+
+
+def _check_diagonal(diagonal: Any, positive: bool) -> None:
+    diagonal = np.asarray(diagonal)
+    bad = np.flatnonzero(~np.isfinite(diagonal) | (positive & (diagonal <= 0)))
+    if len(bad):
+        raise InputError(
+            f"k(x, x) is {diagonal[bad[0]]:g} in row {bad[0]} of X (counted from 0): it over- or underflows, or is "
+            "zero there and the matrix singular. Scale X to lengths of about 1, drop such rows, or add a ridge."
         )

@@ -1,0 +1,299 @@
+"""How a Gram operator is solved, bracketed and diagonalised: the dense way where it fits, else by iteration."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from jaxtyping import Array, Float
+
+from offtangent._errors import InputError
+from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.pairs import polar
+from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
+from offtangent.linalg import Bracket, LowRank, Solution, Spectrum, conjugate_gradients, low_rank, pivoted_cholesky
+from offtangent.linalg.bracket import EPS, Floor, bracket, cholesky_floor, factorise, right_sides
+from offtangent.linalg.memory import memory_to_spare
+from offtangent.linalg.stream import product_with_error, series_floor
+
+if TYPE_CHECKING:
+    from offtangent.kernels.gram import Gram
+
+# Up to here a Cholesky factorisation in float64, n³/3, beats a pass in float32, a hundred products and two passes in
+# float64; measured in benchmarks/gram.py.
+DIRECT_ROWS = {"cpu": 10_000, "gpu": 20_000}
+DENSE_ROWS = 2000  # up to here all eigenpairs of the dense matrix cost less than to iterate
+HOST_ROWS = 1024  # of a tile that is made to be copied: 4 MiB in float32, about a cache
+RANK = 1000  # of the preconditioner
+TERMS = 257  # of a kernel's power series, for the floor
+PASSES = 8  # corrections in float64 before giving up
+MOST = 500  # iterations between two corrections
+RANGE = 1e25  # of the diagonal, beyond which float32, whose range is 1e±38, has no room for sums and shifts
+
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """The kernel with the precision of its inner products, hashable: a static argument of jitted functions."""
+
+    kernel: Any
+    precision: str | None = None
+
+    def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"]) -> Float[Array, "p q"]:
+        return self.kernel(X1, X2) if self.precision is None else self.kernel(X1, X2, precision=self.precision)
+
+
+def dense_from_tiles(kernel: Any, X: Float[np.ndarray, "n d"], precision: str | None) -> Float[np.ndarray, "n n"]:
+    """K(X, X) by jitted tiles, each made once and copied twice; the next is computed while the last is copied."""
+    n = len(X)
+    matrix = np.empty((n, n), X.dtype)
+    block = jax.jit(Rounded(kernel, precision))
+    groups = [(slice(i, i + HOST_ROWS), jnp.asarray(X[i : i + HOST_ROWS])) for i in range(0, n, HOST_ROWS)]
+
+    def copy(rows: slice, columns: slice, tile: Array) -> None:
+        matrix[rows, columns] = tile
+        matrix[columns, rows] = np.asarray(tile).T
+
+    waiting: list[tuple[slice, slice, Array]] = []
+    for i, (rows, Xi) in enumerate(groups):
+        for columns, Xj in groups[i:]:
+            waiting.append((rows, columns, block(Xi, Xj)))
+            if len(waiting) > 2:
+                copy(*waiting.pop(0))
+    for tile in waiting:
+        copy(*tile)
+    return matrix
+
+
+def choose(H: "Gram", method: str | None) -> str:
+    """Cholesky where the dense matrix and its factor fit into free memory and n is moderate."""
+    if method not in (None, "cholesky", "conjugate gradients"):
+        raise InputError(f"method={method!r}: it is 'cholesky', 'conjugate gradients', or None to choose by size.")
+    if method is not None:
+        return method
+    limit = DIRECT_ROWS.get(jax.default_backend(), DIRECT_ROWS["gpu"])
+    fits = 24 * len(H) ** 2 <= memory_to_spare(jax.devices("cpu")[:1])
+    return "cholesky" if len(H) <= limit and fits else "conjugate gradients"
+
+
+def exact_product(H: "Gram", x: Float[np.ndarray, "n c"], watch: Watch | None) -> tuple[np.ndarray, np.ndarray]:
+    """Hx in float64 with a bound on its error, streamed."""
+    told = None if watch is None else lambda share: watch(f"checking in float64: {share:.0%}")
+    block, diagonal = WithError(H.kernel), DiagonalWithError(H.kernel)
+    product, bound = product_with_error(block, diagonal, H.X, x, watch=told)
+    shift = H.ridge * x
+    return product + shift, bound + 2 * EPS * (np.abs(shift) + np.abs(product))
+
+
+class Iteration:
+    """Conjugate gradients on tiles in float32, corrected in float64 as often as it takes."""
+
+    def __init__(self, H: "Gram", watch: Watch | None) -> None:
+        self.H, self.watch = H, watch
+        largest = float(H.diag().max())
+        if not 1 / RANGE <= largest <= RANGE:
+            raise InputError(
+                f"The diagonal of the matrix goes up to {largest:.2g}: products in float32 over- or underflow. Scale X "
+                "(and the ridge) so that it is about 1, or take method='cholesky', which works in float64."
+            )
+        self.tell("computing tiles")
+        self.operator = H.operator(np.float32)
+        self.preconditioner = precondition(H, watch)
+        self.iterations, self.ritz = 0, np.inf
+
+    def tell(self, text: str) -> None:
+        if self.watch is not None:
+            self.watch(text)
+
+    def correct(self, r: Float[np.ndarray, "n c"], tolerance: float) -> tuple[Float[np.ndarray, "n c"], bool]:
+        """An approximate H⁻¹r, and whether conjugate gradients came as close as they were asked to."""
+        sizes = np.maximum(np.linalg.norm(r, axis=0), np.finfo(np.float64).tiny)
+        done = self.iterations
+        found = conjugate_gradients(
+            self.operator,
+            jnp.asarray(r / sizes, jnp.float32),
+            preconditioner=self.preconditioner,
+            tolerance=max(tolerance, 1e-6),
+            most=MOST,
+            watch=lambda step, residual: self.tell(f"conjugate gradients: step {done + step}, residual {residual:.1e}"),
+        )
+        self.iterations += found.iterations
+        self.ritz = min(self.ritz, found.ritz[0])
+        return np.asarray(found.x, np.float64) * sizes, found.converged
+
+    def estimated_floor(self) -> Floor:
+        """P⁻¹H has its smallest eigenvalue below its Ritz values; half the smallest of these stands for it."""
+        shift = float(self.preconditioner.shift)
+        return Floor(
+            self.ritz * shift / 2 if np.isfinite(self.ritz) else 0.0,
+            False,
+            f"an estimate of λ_min: half the smallest Ritz value {self.ritz:.3g} of the preconditioned matrix, times "
+            f"the preconditioner's shift {shift:.3g}",
+        )
+
+
+def precondition(H: "Gram", watch: Watch | None) -> LowRank:
+    """Randomly pivoted Cholesky of K; what it leaves of the diagonal, on average, and the ridge are the shift."""
+    if watch is not None:
+        watch("building the preconditioner")
+    n = len(H)
+    X = H.operator(np.float32).tiles.X.reshape(-1, H.X.shape[1])[:n]
+    columns = partial(_columns, Rounded(H.kernel, H.precision), X)
+    F, lack = pivoted_cholesky(columns, np.asarray(H.kernel.diag(H.X), np.float64), min(RANK, n // 2 + 1))
+    return low_rank(F, max(float(lack.mean()) + H.ridge, float(np.finfo(np.float32).eps) * float(H.diag().max())))
+
+
+@partial(jax.jit, static_argnums=0)
+def _columns(block: Rounded, X: Array, at: Array) -> Array:
+    return block(X, X[at])
+
+
+def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
+    columns, shape = right_sides(b, len(H)), np.shape(b)
+    if choose(H, method) == "cholesky":
+        factor = factorise(H.dense())
+        x = scipy.linalg.cho_solve(factor, columns)
+        residual = columns - H.dense() @ x
+        x = x + scipy.linalg.cho_solve(factor, residual)
+        reached = _worst(columns - H.dense() @ x, columns)
+        return Solution(x.reshape(shape), reached, 0, reached <= tolerance, "cholesky")
+    run = Iteration(H, watch)
+    x, r, reached = np.zeros_like(columns), columns, 1.0
+    for _ in range(PASSES):
+        step, _ = run.correct(r, tolerance / reached / 2)
+        product, _ = exact_product(H, x + step, watch)
+        now = _worst(columns - product, columns)
+        if not now < reached:  # NaN too
+            break
+        x, r, reached = x + step, columns - product, now
+        if reached <= tolerance:
+            break
+    return Solution(x.reshape(shape), reached, run.iterations, reached <= tolerance, "conjugate gradients")
+
+
+def inverse_quadratic(H: "Gram", y: Any, width: float, method: str | None, watch: Watch | None) -> Bracket:
+    y = right_sides(y, len(H))[:, 0] if np.ndim(y) == 1 else _one_column(y)
+    if not y.any():
+        raise InputError("y is zero: yᵀH⁻¹y is 0 for any H.")
+    if choose(H, method) == "cholesky":
+        return _direct(H, y, watch)
+    run = Iteration(H, watch)
+    floor = _given(H.kernel, proven_floor(H, watch))
+    x, best, r = np.zeros_like(y), None, y
+    for _ in range(PASSES):
+        step, _ = run.correct(r[:, None], 1e-3)
+        product, error = (part[:, 0] for part in exact_product(H, (x[:, None] + step), watch))
+        trusted = floor if floor.value > 0 else run.estimated_floor()
+        found = bracket(
+            y, x + step[:, 0], product, error, trusted, method="conjugate gradients", iterations=run.iterations
+        )
+        if best is not None and not found.residual < best.residual:
+            break
+        best, x, r = found, x + step[:, 0], y - product
+        if best.width <= width:
+            return best
+    assert best is not None
+    if best.residual > 0.1:
+        raise InputError(
+            f"yᵀH⁻¹y cannot be had for these {len(H)} inputs: after {run.iterations} iterations the residual is still "
+            f"{best.residual:.2g} of ‖y‖, and λ_min is about {run.estimated_floor().value:.1g} against λ_max of up to "
+            f"{float(np.sum(H.diag())):.2g}. Add a ridge, or look at the whole curve of ridges with "
+            "offtangent.kernels.regularised(kernel, X, y)."
+        )
+    return best
+
+
+def _direct(H: "Gram", y: Float[np.ndarray, "n"], watch: Watch | None) -> Bracket:
+    matrix = H.dense()
+    factor = factorise(matrix)
+    x = scipy.linalg.cho_solve(factor, y)
+    x = x + scipy.linalg.cho_solve(factor, y - matrix @ x)
+    product, error = exact_product(H, np.stack([x, np.ones_like(x)], axis=1), watch)
+    floor = cholesky_floor(matrix, factor)
+    value = floor.value - float(error[:, 1].max())  # ‖E‖ is at most the largest sum of a row of |E|
+    if not (floor.certified and value > 0):
+        floor = Floor(
+            0.0,
+            False,
+            floor.rests_on if not floor.certified else "nothing: rounding of the kernel is as large as λ_min",
+        )
+        return bracket(y, x, product[:, 0], error[:, 0], floor, method="cholesky")
+    floor = _given(H.kernel, Floor(value, True, floor.rests_on))
+    return bracket(y, x, product[:, 0], error[:, 0], floor, method="cholesky")
+
+
+def _given(kernel: Any, floor: Floor) -> Floor:
+    """The rounding error of a kernel that is not of this house is a guess: what rests on it is conditional."""
+    if isinstance(kernel, AngularKernel):
+        return floor
+    return Floor(floor.value, False, f"{floor.rests_on}, if {kernel.name} errs by no more than an inner product")
+
+
+def proven_floor(H: "Gram", watch: Watch | None) -> Floor:
+    """What can be proven of λ_min(H) without factorising it: the ridge, and the tail of the kernel's power series."""
+    kernel = H.kernel
+    # A row of zeros has no direction: its cosine with itself counts as 0, and the series says nothing of it.
+    directed = bool(H.X.any(axis=1).all())
+    if isinstance(kernel, AngularKernel) and kernel.series is not None and kernel.degree is not None and directed:
+        U, r = polar(H.X, np)
+        told = None if watch is None else lambda share: watch(f"bounding λ_min from below: {share:.0%}")
+        tail = series_floor(OfCosine(kernel), kernel.series(TERMS), U, watch=told)
+        tail *= float(r.min()) ** (2 * kernel.degree) * (1 - 1e-12)
+        if tail > 0:
+            added = f", and the ridge {H.ridge:g}" if H.ridge else ""
+            return Floor(tail + H.ridge, True, f"the tail of the kernel's power series, {tail:.3g}{added} (V-B12)")
+    if H.ridge > 0:
+        return Floor(float(H.ridge), True, f"the ridge {H.ridge:g}: a kernel matrix has no negative eigenvalues")
+    return Floor(0.0, False, "nothing")
+
+
+def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch: Watch | None) -> Spectrum:
+    n = len(H)
+    if k is not None and not 1 <= k <= n:
+        raise InputError(f"k={k}: a matrix of size {n} has between 1 and {n} eigenpairs.")
+    if which not in ("largest", "smallest"):
+        raise InputError(f"which={which!r}: it is 'largest' or 'smallest'.")
+    if k is None or n <= DENSE_ROWS or 10 * k > n:
+        return Spectrum.of(H.dense(), k, which=which)
+    if which == "smallest" and choose(H, None) == "cholesky":
+        return Spectrum.of(H.dense(), k, which=which)
+    start = np.random.default_rng(0).standard_normal(n).astype(np.float32)  # ones would miss what is odd
+    if which == "smallest":
+        run = Iteration(H, watch)
+        inverse = _counted(n, lambda v: run.correct(v[:, None], 1e-4)[0][:, 0], watch, "inverse Lanczos")
+        _, vectors = scipy.sparse.linalg.eigsh(inverse, k=k, which="LM", tol=1e-3, v0=start)
+    else:
+        operator = H.operator(np.float32)
+        product = jax.jit(lambda operator, v: operator @ v)
+        forward = _counted(n, lambda v: np.asarray(product(operator, jnp.asarray(v, jnp.float32))), watch, "Lanczos")
+        _, vectors = scipy.sparse.linalg.eigsh(forward, k=k, which="LA", tol=1e-5, v0=start)
+    vectors, _ = np.linalg.qr(np.asarray(vectors, np.float64))
+    return Spectrum.refined(vectors, exact_product(H, vectors, watch)[0])
+
+
+def _counted(n: int, product: Callable[[np.ndarray], np.ndarray], watch: Watch | None, what: str) -> Any:
+    count = 0
+
+    def apply(v: np.ndarray) -> np.ndarray:
+        nonlocal count
+        count += 1
+        if watch is not None:
+            watch(f"{what}: product {count}")
+        return product(v.reshape(n))
+
+    return scipy.sparse.linalg.LinearOperator((n, n), matvec=apply, dtype=np.float32)
+
+
+def _worst(r: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n c"]) -> float:
+    sizes = np.maximum(np.linalg.norm(b, axis=0), np.finfo(np.float64).tiny)
+    return float((np.linalg.norm(r, axis=0) / sizes).max())
+
+
+def _one_column(y: Any) -> Float[np.ndarray, "n"]:
+    raise InputError(f"y has shape {np.shape(y)}: yᵀH⁻¹y is of one vector; take the columns one by one.")

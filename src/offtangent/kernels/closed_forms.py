@@ -1,0 +1,122 @@
+"""Kernels with a closed form, named after the network whose limit of infinite width they are.
+
+The two-layer network is f(x) = m^{-1/2} Σ_r a_r relu(w_rᵀx), with w_r ~ N(0, I) and a_r = ±1 or N(0, 1). Its tangent
+kernel is the sum of what each layer contributes when it is trained:
+
+    relu_hidden  E[xᵀx' 1{wᵀx ≥ 0} 1{wᵀx' ≥ 0}] = xᵀx' (π − θ) / 2π     H∞ of Arora et al. (2019), eq. (3)
+    relu_output  E[relu(wᵀx) relu(wᵀx')] = ‖x‖‖x'‖ J_1(θ) / 2π          the conjugate kernel, or NNGP
+    relu_both    their sum                                            the neural tangent kernel
+
+J_1(θ) = sin θ + (π − θ) cos θ. All are accurate to rounding where the angle is; relu_output also relative to its
+own value, which vanishes like (π − θ)³ for opposite inputs.
+"""
+
+import math
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from offtangent._errors import InputError
+from offtangent.kernels import series
+from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.arcs import arc1, arc2
+from offtangent.kernels.moments import erf_moments
+from offtangent.kernels.pairs import Pair
+
+
+def _relu_hidden(pair: Pair, xp: ModuleType) -> Any:
+    return pair.inner * pair.angles(xp)[1] / (2 * np.pi)
+
+
+def _relu_output(pair: Pair, xp: ModuleType) -> Any:
+    return pair.r * pair.s * arc1(pair, pair.angles(xp), xp)[0] / (2 * np.pi)
+
+
+def _relu_both(pair: Pair, xp: ModuleType) -> Any:
+    angles = pair.angles(xp)
+    return pair.r * pair.s * (pair.cosine * angles[1] + arc1(pair, angles, xp)[0]) / (2 * np.pi)
+
+
+relu_hidden = AngularKernel("relu_hidden", _relu_hidden, series.relu_hidden, 1.0)
+relu_output = AngularKernel("relu_output", _relu_output, series.relu_output, 1.0)
+relu_both = AngularKernel("relu_both", _relu_both, series.relu_both, 1.0)
+
+
+@dataclass(frozen=True)
+class _ArcCosine:
+    order: int
+
+    def __call__(self, pair: Pair, xp: ModuleType) -> Any:
+        if self.order == 0:
+            return pair.angles(xp)[1] / np.pi
+        if self.order == 1:
+            return pair.r * pair.s * (arc1(pair, pair.angles(xp), xp)[0] / np.pi)
+        return (pair.r * pair.s) ** 2 * (arc2(pair, xp) / np.pi)
+
+    def series(self, terms: int) -> np.ndarray:
+        return series.arc_cosine(self.order, terms)
+
+
+def arc_cosine(order: int) -> AngularKernel:
+    """k_n = (‖x‖‖x'‖)ⁿ J_n(θ) / π, Cho and Saul (2009), eq. (3): 2 E[relu(wᵀx)ⁿ relu(wᵀx')ⁿ], w ~ N(0, I).
+
+    Order 0 is of the step function, order 1 of the ReLU (twice `relu_output`), order 2 of its square.
+
+    >>> arc_cosine(1).exact(np.array([[3.0, 4.0]]))
+    array([[25.]])
+    """
+    if order not in (0, 1, 2):
+        raise InputError(f"arc_cosine({order!r}): the order is 0, 1 or 2.")
+    form = _ArcCosine(int(order))
+    return AngularKernel(f"arc_cosine({form.order})", form, form.series, float(form.order))
+
+
+@dataclass(frozen=True)
+class _Gaussian:
+    width: float
+
+    def __call__(self, pair: Pair, xp: ModuleType) -> Any:
+        return xp.exp(-pair.scaled(1 / self.width).squared_distance() / 2)
+
+
+def gaussian(width: float = 1.0) -> AngularKernel:
+    """exp(−‖x − x'‖² / 2width²).
+
+    >>> gaussian(2.0).exact(np.array([[0.0], [2.0]])).round(6)
+    array([[1.      , 0.606531],
+           [0.606531, 1.      ]])
+    """
+    _positive("gaussian", "width", width)
+    return AngularKernel(f"gaussian({float(width)!r})", _Gaussian(float(width)))
+
+
+@dataclass(frozen=True)
+class _ArcSine:
+    weight: float
+    bias: float
+
+    def __call__(self, pair: Pair, xp: ModuleType) -> Any:
+        return erf_moments(pair.scaled(self.weight).with_constant(self.bias, xp), xp, slopes=False).value
+
+
+def arcsin(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
+    """The conjugate kernel of one hidden layer of erf, Williams (1997), eq. (11); to rounding at both ends ±1 too.
+
+    It is E[erf(u) erf(u')] = (2/π) arcsin(2k / √((1 + 2q)(1 + 2q'))) for u = weight·wᵀx + bias·b, w ~ N(0, I) and
+    b ~ N(0, 1), where k = weight² xᵀx' + bias², and q, q' are k(x, x), k(x', x').
+
+    >>> arcsin().exact(np.array([[1.0]])).round(6)  # (2/π) arcsin(2/3)
+    array([[0.464559]])
+    """
+    _positive("arcsin", "weight", weight)
+    if not 0 <= bias < math.inf:
+        raise InputError(f"arcsin(bias={bias!r}): it is a standard deviation, zero or positive, and finite.")
+    form = _ArcSine(float(weight), float(bias))
+    return AngularKernel(f"arcsin(weight={form.weight!r}, bias={form.bias!r})", form)
+
+
+def _positive(kernel: str, name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{kernel}({name}={value!r}): it must be positive and finite.")

@@ -1,0 +1,61 @@
+"""yᵀ(K + λI)⁻¹y as a curve over ridges λ: what remains to be said where K itself is singular or hopeless."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent._errors import InputError
+from offtangent.kernels._solves import choose
+from offtangent.kernels.gram import Gram
+
+
+@dataclass(frozen=True)
+class RegularisedCurve:
+    """yᵀ(K + λI)⁻¹y with a bracket at every ridge λ. It falls in λ, and tends to yᵀK⁻¹y where K can be inverted."""
+
+    ridges: Float[np.ndarray, "t"]
+    values: Float[np.ndarray, "t"]
+    lower: Float[np.ndarray, "t"]
+    upper: Float[np.ndarray, "t"]
+
+
+def regularised(
+    kernel: Any,
+    X: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n"],
+    ridges: Float[np.ndarray, "t"] | None = None,
+    *,
+    watch: Callable[[str], None] | None = None,
+) -> RegularisedCurve:
+    """The curve over `ridges`, by default 13 from 10⁻⁸ to 10⁴ times the mean of the diagonal of K.
+
+    Inputs may be parallel, equal or zero. Through one eigendecomposition where it fits (then the bracket is
+    the rounding of the eigendecomposition, 10 n ε λ_max), else by one iterative solve for each ridge on the same tiles.
+
+    >>> from offtangent.kernels import relu_hidden
+    >>> twice = np.array([[1.0, 0.0], [1.0, 0.0]])
+    >>> regularised(relu_hidden, twice, np.array([1.0, -1.0]), np.array([0.1, 1.0])).values.round(12)
+    array([20.,  2.])
+    """
+    mean = float(np.mean(np.asarray(kernel.diag(np.asarray(X, np.float64)))))
+    ridges = mean * 10.0 ** np.arange(-8, 5) if ridges is None else np.asarray(ridges, np.float64)
+    if ridges.ndim != 1 or not len(ridges) or not ((ridges > 0) & np.isfinite(ridges)).all():
+        raise InputError("ridges: expected a list of positive finite numbers.")
+    H = Gram(kernel, X, float(ridges.min()))  # the smallest: a large one on the diagonal would cost digits
+    y = np.asarray(y, np.float64)
+    if choose(H, None) == "cholesky":
+        spectrum = H.eigh()
+        values = np.maximum(spectrum.values - H.ridge, 0.0)
+        energy = spectrum.energy(y)
+        rounding = 10 * len(H) * np.finfo(np.float64).eps * float(spectrum.values[0])
+        low, middle, high = (
+            np.array([(energy / (np.maximum(values + shift, 0.0) + ridge)).sum() for ridge in ridges])
+            for shift in (rounding, 0.0, -rounding)
+        )
+        return RegularisedCurve(ridges, middle, low, high)
+    found = [H.with_ridge(float(ridge)).inverse_quadratic(y, watch=watch) for ridge in ridges]
+    parts = (np.array([getattr(one, name) for one in found]) for name in ("value", "lower", "upper"))
+    return RegularisedCurve(ridges, *parts)
