@@ -7,7 +7,13 @@ import pytest
 
 from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
-from offtangent.theory import deviation_bound, gram_deviation_bound, initial_output_bound, required_width
+from offtangent.theory import (
+    deviation_bound,
+    gram_deviation_bound,
+    initial_output_bound,
+    initial_residual_bound,
+    required_width,
+)
 
 SCALE, N = 0.3, 6
 
@@ -35,6 +41,14 @@ def test_the_initial_output_is_nk2_over_2_on_average_below_the_papers_nk2(square
 @pytest.mark.parametrize("delta", [0.01, 0.1, 0.5])
 def test_the_initial_output_keeps_its_bound_as_often_as_promised(squared_outputs, delta):
     assert (np.sqrt(squared_outputs) <= initial_output_bound(N, SCALE, delta=delta)).mean() >= 1 - delta
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.1, 0.5])
+def test_the_initial_residual_keeps_its_bound_for_every_label(squared_outputs, delta):
+    """‖y − u(0)‖ is largest for y against u(0), of length √n."""
+    worst = np.sqrt(N) + np.sqrt(squared_outputs)
+    assert (worst <= initial_residual_bound(N, SCALE, delta=delta)).mean() >= 1 - delta
+    assert initial_residual_bound(N, 0.0, delta=delta) == pytest.approx(np.sqrt(N))
 
 
 def test_the_numbers_are_those_worked_out_by_hand():

@@ -54,6 +54,28 @@ def test_a_truncated_spectrum_gives_an_upper_bound(spd_problem, k):
     np.testing.assert_allclose(part.unknown, y @ y - Spectrum.of(H, k).energy(y).sum(), rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("part", [0.5, 1.0, 1.9])  # of 1/λ_max; beyond λ_max/λ_r, 1 − ηλ vanishes for some λ < λ_r
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_the_whole_curve_lies_between_those_of_a_truncated_spectrum(spd_problem, k, part):
+    H, y, rate = spd_problem
+    rate *= part / 0.9
+    steps = np.arange(200)
+    whole, truncated = (predict_residual(Spectrum.of(H, r), y, rate=rate, steps=steps) for r in (None, k))
+    assert (truncated.lower <= whole.norm * (1 + 1e-13)).all()
+    assert (whole.norm <= truncated.upper * (1 + 1e-13)).all()
+    np.testing.assert_array_equal(whole.lower, whole.upper)
+    np.testing.assert_allclose(truncated.lower[0], np.linalg.norm(y), rtol=1e-14)
+
+
+def test_the_bounds_of_a_truncated_spectrum_are_attained():
+    """The unknown direction has an eigenvalue of λ_r, or of zero; ½⁴ of the known energy is left after two steps."""
+    y, steps = np.array([1.0, 1.0]), np.array([0, 1, 2])
+    for last, bound in ((0.5, "lower"), (0.0, "upper")):
+        whole = predict_residual(Spectrum(np.array([0.5, last]), np.eye(2)), y, rate=1.0, steps=steps)
+        known = predict_residual(Spectrum(np.array([0.5]), np.eye(2)[:, :1]), y, rate=1.0, steps=steps)
+        np.testing.assert_allclose(getattr(known, bound), whole.norm, rtol=1e-15)
+
+
 def test_labels_in_float32_lose_nothing(spd_problem):
     H, y, rate = spd_problem
     y = y.astype(np.float32)

@@ -20,7 +20,7 @@ PAPERS = (
         "Arora, Du, Hu, Li, Wang",
         "Fine-Grained Analysis of Optimization and Generalization for Overparameterized Two-Layer Neural Networks",
         2019,
-        ("fig1",),
+        ("fig1", "fig2", "lemmas", "section6"),
     ),
 )
 

@@ -6,7 +6,7 @@ as one; where the proof gives a constant, it is the proof's.
 
 import math
 
-from offtangent._errors import InputError
+from offtangent.theory._checks import check_bound
 
 
 def gram_deviation_bound(n: int, width: int, *, delta: float) -> float:
@@ -18,14 +18,20 @@ def gram_deviation_bound(n: int, width: int, *, delta: float) -> float:
     >>> round(gram_deviation_bound(100, 10_000, delta=0.1), 4)
     2.4704
     """
-    _check(delta, n=n, width=width)
+    check_bound(delta, n=n, width=width)
     return n * math.sqrt(math.log(2 * n**2 / delta) / (2 * width))
 
 
 def initial_output_bound(n: int, scale: float, *, delta: float) -> float:
     """‖u(0)‖ ≤ κ√(n/δ), with probability at least 1 − δ: Markov's inequality before eq. (29), E‖u(0)‖² ≤ nκ²."""
-    _check(delta, n=n, scale=scale)
+    check_bound(delta, n=n, scale=scale)
     return scale * math.sqrt(n / delta)
+
+
+def initial_residual_bound(n: int, scale: float, *, delta: float) -> float:
+    """‖y − u(0)‖ ≤ √n + κ√(n/δ) for |y| ≤ 1, with probability at least 1 − δ: O(√(n/δ)) of Theorem 3.1."""
+    check_bound(delta, n=n)
+    return math.sqrt(n) + (initial_output_bound(n, scale, delta=delta) if scale else 0.0)
 
 
 def deviation_bound(n: int, width: int, *, scale: float, smallest: float, delta: float) -> float:
@@ -33,21 +39,13 @@ def deviation_bound(n: int, width: int, *, scale: float, smallest: float, delta:
 
     The constants of its O(·) are one; `smallest` is λ₀ = λ_min(H∞).
     """
-    _check(delta, n=n, width=width, scale=scale, smallest=smallest)
+    check_bound(delta, n=n, width=width, scale=scale, smallest=smallest)
     return math.sqrt(n) * scale / delta + n**3.5 / (math.sqrt(width) * smallest**2 * scale * delta**2)
 
 
 def required_width(n: int, *, scale: float, smallest: float, delta: float, epsilon: float | None = None) -> float:
     """The width a theorem asks for: Theorem 3.1's n⁶/(λ₀⁴κ²δ³), or, with ε, Theorem 4.1's n⁷/(λ₀⁴κ²δ⁴ε²)."""
-    _check(delta, n=n, scale=scale, smallest=smallest, epsilon=1.0 if epsilon is None else epsilon)
+    check_bound(delta, n=n, scale=scale, smallest=smallest, epsilon=1.0 if epsilon is None else epsilon)
     if epsilon is None:
         return n**6 / (smallest**4 * scale**2 * delta**3)
     return n**7 / (smallest**4 * scale**2 * delta**4 * epsilon**2)
-
-
-def _check(delta: float, **positive: float | int) -> None:
-    for name, value in positive.items():
-        if not value > 0:
-            raise InputError(f"{name}={value:g}: the bound holds for positive {name} only.")
-    if not 0 < delta < 1:
-        raise InputError(f"delta={delta:g}: the probability of failure must lie between 0 and 1, such as 0.1.")

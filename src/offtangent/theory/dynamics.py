@@ -21,12 +21,20 @@ FOREVER = 1 << 62  # more steps than anybody takes; (1 − ηλ)²ᵏ is still a
 
 @dataclass(frozen=True)
 class PredictedResidual:
-    """‖y − u(k)‖ of gradient descent at each number of steps k."""
+    """‖y − u(k)‖ of gradient descent at each number of steps k.
+
+    Of a truncated spectrum the curve is known to lie between `lower` and `upper`, and `norm` is the upper one.
+    """
 
     steps: Int[np.ndarray, "t"]
     norm: Float[np.ndarray, "t"]
     by_direction: Float[np.ndarray, "t r"]  # ξᵢ(k) = (1 − ηλᵢ)²ᵏ (vᵢᵀy)²
     unknown: float  # energy of y outside the known eigenvectors, taken as never learnt
+    lower: Float[np.ndarray, "t"]  # the same taken as learnt as fast as the last known direction
+
+    @property
+    def upper(self) -> Float[np.ndarray, "t"]:
+        return self.norm
 
 
 def largest_stable_rate(spectrum: Spectrum) -> float:
@@ -46,21 +54,24 @@ def predict_residual(
 ) -> PredictedResidual:
     """The right side of eq. (8), for r known eigenpairs of H∞.
 
-    With r < n the curve is an upper bound: what lies outside the known eigenvectors is kept.
-    Time O(nr + tr), memory O(tr).
+    With r < n, the r largest, the curve is an upper bound: what lies outside the known eigenvectors is kept. It is
+    learnt at a rate between 0 and λ_r, which gives the lower curve. Time O(nr + tr), memory O(tr).
 
     >>> two = Spectrum.of(np.diag([1.0, 0.1]))
     >>> predict_residual(two, np.ones(2), rate=1.0, steps=np.array([0, 1, 10])).norm
     array([1.41421356, 0.9       , 0.34867844])
     """
-    _check_rate(spectrum, rate)
+    check_rate(spectrum, rate)
     steps = np.atleast_1d(steps)
     if (steps < 0).any():
         raise InputError(f"steps holds {steps.min()}: numbers of gradient steps are zero or positive.")
     energy = spectrum.energy(y)
     by_direction = energy * _shrink(spectrum, rate) ** (2.0 * steps[:, None])
     unknown = _unknown(spectrum, y, energy)
-    return PredictedResidual(steps, np.sqrt(by_direction.sum(axis=1) + unknown), by_direction, unknown)
+    known = by_direction.sum(axis=1)
+    fastest = max(1 - rate * max(float(spectrum.values[-1]), 0.0), 0.0)  # smallest |1 − ηλ| for 0 ≤ λ ≤ λ_r
+    lower = np.sqrt(known + unknown * fastest ** (2.0 * steps))
+    return PredictedResidual(steps, np.sqrt(known + unknown), by_direction, unknown, lower)
 
 
 def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss: float) -> int:
@@ -73,7 +84,7 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
     >>> steps_to(Spectrum.of(np.diag([1.0, 0.1])), np.array([0.0, 1.0]), rate=1.0, loss=0.1)
     11
     """
-    _check_rate(spectrum, rate)
+    check_rate(spectrum, rate)
     if not loss > 0:
         raise InputError(f"loss={loss:g}: the target is a positive fraction of the initial loss, such as 0.01.")
     if loss >= 1:  # the energies may sum to a hair more than ‖y‖²
@@ -103,7 +114,8 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
     return high
 
 
-def _check_rate(spectrum: Spectrum, rate: float) -> None:
+def check_rate(spectrum: Spectrum, rate: float) -> None:
+    """Refuse a learning rate at which gradient descent on this spectrum does not converge, and name a safe one."""
     limit = largest_stable_rate(spectrum)
     if not rate > 0:
         raise InputError(

@@ -1,0 +1,147 @@
+"""Labels in the spectrum of one kernel matrix: alignment, complexity, predicted training, next to shuffled labels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float, Int
+
+from offtangent.kernels import Gram, Inverse, ridge_path
+from offtangent.linalg import Bracket, Spectrum
+from offtangent.linalg.bracket import bracket, cholesky_floor, factorise, matrix_product
+from offtangent.theory.dynamics import largest_stable_rate
+from offtangent.theory.generalisation import Complexity, complexity
+from offtangent.theory.label_measure import MeasureBracket, exact_measure, lanczos_measure
+
+EIGENPAIRS = 100  # that are found of a large matrix
+SMALL = 1500  # rows up to which all eigenpairs are found, and on which the ridge is chosen
+SHUFFLES = 100
+DONE = 0.01  # of the initial loss, where training counts as finished
+
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """The share of the labels' energy within the top 1, 2, …, r eigenvectors, next to the same labels shuffled."""
+
+    share: Float[np.ndarray, " r"]
+    shuffled_mean: Float[np.ndarray, " r"]
+    shuffled_low: Float[np.ndarray, " r"]  # 5 % and 95 % of the shuffles
+    shuffled_high: Float[np.ndarray, " r"]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedCurve:
+    """The loss ‖y − u(k)‖² / ‖y‖² of gradient descent at the rate 1/λ_max, and of shuffled labels."""
+
+    rate: float
+    steps: Int[np.ndarray, " t"]
+    lower: Float[np.ndarray, " t"]
+    upper: Float[np.ndarray, " t"]
+    shuffled: Float[np.ndarray, " t"]
+    steps_to_1_percent: tuple[int | None, int | None]  # between these; None where it cannot be said
+    shuffled_steps: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSpectrum:
+    """What one kernel matrix says about labels."""
+
+    values: Float[np.ndarray, " r"]  # eigenvalues: all, or the largest
+    complete: bool
+    alignment: Alignment
+    complexity: Complexity  # of several columns the root of the mean square
+    by_column: tuple[Complexity, ...]
+    shuffled: Float[np.ndarray, " s"]  # complexities of shuffled labels
+    curve: PredictedCurve
+    ridge: float  # with the smallest leave-one-out error
+
+
+def label_spectrum(
+    H: Gram, inverse: Inverse, Y: Float[np.ndarray, "n k"], rng: np.random.Generator, tell: Watch
+) -> LabelSpectrum:
+    """All of it, for the columns of Y together. Time O(n²k) a few hundred times, beside what `Gram` does."""
+    n = len(H)
+    tell("finding eigenvectors")
+    small = n <= SMALL
+    spectrum = H.eigh() if small else H.eigh(EIGENPAIRS, watch=tell)
+    orders = [rng.permutation(n) for _ in range(SHUFFLES)]
+    tell("comparing with shuffled labels")
+    shuffled = np.array([complexity(_mean_square(inverse.quadratic(Y[order])), n) for order in orders])
+    rate = largest_stable_rate(spectrum) / 2
+    if small:
+        true, other = (exact_measure(spectrum, columns) for columns in (Y, Y[orders[0]]))
+        best = ridge_path(spectrum, Y).best
+    else:
+        matrix = H.dense()
+        true, other = (
+            lanczos_measure(lambda v: matrix @ v, columns, rate=rate, loss=DONE, watch=tell)
+            for columns in (Y, Y[orders[0]])
+        )
+        rows = np.sort(rng.choice(n, SMALL, replace=False))
+        tell("choosing a ridge")
+        best = ridge_path(Spectrum.of(matrix[np.ix_(rows, rows)]), Y[rows]).best
+    tell("bounding the complexity")
+    brackets = _brackets(H, Y, tell)
+    ends = (_mean_square(np.array([getattr(b, end) for b in brackets])) for end in ("value", "lower", "upper"))
+    value, lower, upper = (complexity(end, n) for end in ends)
+    certified = len(brackets) == 1 and brackets[0].certified
+    return LabelSpectrum(
+        values=spectrum.values,
+        complete=small,
+        alignment=_alignment(spectrum, Y, orders),
+        complexity=Complexity(value, lower, upper, certified),
+        by_column=tuple(replace(complexity(b, n), certified=certified) for b in brackets),
+        shuffled=shuffled,
+        curve=_curve(true, other, rate),
+        ridge=best,
+    )
+
+
+def _mean_square(quadratics: Float[np.ndarray, " k"]) -> float:
+    return float(np.mean(np.maximum(quadratics, 0.0)))
+
+
+def _brackets(H: Gram, Y: Float[np.ndarray, "n k"], tell: Watch) -> list[Bracket]:
+    """yᵀH⁻¹y of every column: certified for one; for several, of the matrix as it is stored, factorised once."""
+    if Y.shape[1] == 1:
+        return [H.inverse_quadratic(Y[:, 0], watch=tell)]
+    matrix = H.dense()
+    factor = factorise(matrix)
+    floor = cholesky_floor(matrix, factor)
+    x = scipy.linalg.cho_solve(factor, Y)
+    x = x + scipy.linalg.cho_solve(factor, Y - matrix @ x)
+    products, errors = matrix_product(matrix, x)
+    return [
+        bracket(Y[:, k], x[:, k], products[:, k], errors[:, k], floor, method="cholesky") for k in range(Y.shape[1])
+    ]
+
+
+def _alignment(spectrum: Spectrum, Y: Float[np.ndarray, "n k"], orders: list[Int[np.ndarray, " n"]]) -> Alignment:
+    top = spectrum.vectors[:, : min(EIGENPAIRS, len(spectrum.values))]
+    total = float(np.sum(Y**2))
+
+    def shares(columns: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " r"]:
+        return np.cumsum(np.sum((top.T @ columns) ** 2, axis=1)) / total
+
+    draws = np.array([shares(Y[order]) for order in orders])
+    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+    return Alignment(shares(Y), draws.mean(axis=0), low, high)
+
+
+def _curve(true: MeasureBracket, other: MeasureBracket, rate: float) -> PredictedCurve:
+    ends = (*true.steps_to(DONE, rate), *other.steps_to(DONE, rate))
+    last = 3 * max((end for end in ends if end is not None), default=10**6) + 10
+    steps = np.unique(np.concatenate([[0], np.geomspace(1, last, 120).astype(np.int64)]))
+    lower, upper = (measure.losses(rate, steps) for measure in (true.lower, true.upper))
+    return PredictedCurve(
+        rate=rate,
+        steps=steps,
+        lower=np.minimum(lower, upper),  # where they agree, rounding may exchange them
+        upper=upper,
+        shuffled=other.upper.losses(rate, steps),
+        steps_to_1_percent=(ends[0], ends[1]),
+        shuffled_steps=ends[3] if ends[3] is not None else ends[2],
+    )
