@@ -1,5 +1,6 @@
 """Fixtures for every room's tests."""
 
+import importlib
 import os
 import signal
 import sys
@@ -7,17 +8,42 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 sys.path.append(str(Path(__file__).parent))  # importlib mode leaves the tests' folder off the path
 import browser
 
-settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
-settings.load_profile("unhurried")
+# Half of all time goes into compiling small programs: LLVM's second level of optimisation takes a fifth less of it than
+# its third. The processes that tests start inherit this, and whoever runs the tests may set another.
+if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=2 {os.environ.get('XLA_FLAGS', '')}".strip()
 
 # Under nohup or in a shell's background Ctrl-C is ignored, and so it would be in every process the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What offtangent imports. jaxtyping's import hook looks for bytecode under a name of its own, also of all that is
+# imported meanwhile, and finds none: a worker would compile a thousand files of these, in five seconds.
+FOREIGN = (
+    "beartype", "equinox", "jax", "jinja2", "latex2mathml.converter", "optax", "plotly.offline", "rich.progress",
+    "scipy.optimize", "scipy.sparse.linalg", "sklearn.datasets", "typer", "xarray",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("dist", "no") != "no":
+        return  # this process hands the tests out, and others run them
+    for name in FOREIGN:
+        importlib.import_module(name)
+    from hypothesis import settings
+
+    settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
+    settings.load_profile("unhurried")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The rooms with the longest files come first, so that no core is left waiting for one of them in the end."""
+    first = ("papers", "lab", "tests", "training")
+    items.sort(key=lambda item: first.index(item.path.parent.name) if item.path.parent.name in first else len(first))
 
 
 def pytest_xdist_auto_num_workers() -> int:

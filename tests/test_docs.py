@@ -56,6 +56,14 @@ def test_the_guide_to_one_s_own_data_runs_and_its_network_follows_eq_8(
     assert np.abs(names["predicted"] - names["measured"]).max() < 0.1 * np.sqrt(40)
 
 
+def test_the_guide_to_kernels_runs_and_its_bracket_is_certified() -> None:
+    (code,) = blocks(ROOT / "docs" / "kernels.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(code, "kernels.md", "exec"), names)
+    assert names["q"].certified
+    assert names["q"].lower <= names["y"] @ names["x"].value <= names["q"].upper
+
+
 def test_every_link_in_the_docs_leads_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

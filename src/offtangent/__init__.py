@@ -2,16 +2,17 @@
 
 The rooms load when they are first used, so ``import offtangent`` costs next to nothing:
 
-    special   activations and polynomials
-    data      inputs and labels
-    networks  the learners of the papers
-    linalg    spectra and solves
-    kernels   a network seen as a kernel
-    theory    what the papers prove, as functions
-    training  one loop over optax
-    report    figures and pages
-    lab       experiments: cells, executors, the store, claims
-    papers    one module per figure or theorem
+    special     activations and polynomials
+    data        inputs and labels
+    networks    the learners of the papers
+    linalg      spectra and solves
+    kernels     a network seen as a kernel
+    theory      what the papers prove, as functions
+    training    one loop over optax
+    estimators  scikit-learn faces
+    report      figures and pages
+    lab         experiments: cells, executors, the store, claims
+    papers      one module per figure or theorem
 """
 
 import importlib
@@ -19,7 +20,8 @@ from types import ModuleType
 
 from offtangent._version import __version__
 
-ROOMS = ("special", "data", "networks", "linalg", "kernels", "theory", "training", "report", "lab", "papers")
+ROOMS = ("special", "data", "networks", "linalg", "kernels", "theory", "training")
+ROOMS += ("estimators", "report", "lab", "papers")
 
 __all__ = ["ROOMS", "__version__"]
 

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from offtangent import __version__
 from offtangent._errors import InputError
+from offtangent._labels_command import EPILOG, labels
 from offtangent.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -203,6 +204,9 @@ def report(
     if page is None:
         raise typer.Exit(1)
     out.print(Text(f"Report: {page}"), soft_wrap=True)
+
+
+app.command(epilog=EPILOG)(polite(labels))
 
 
 @app.command(epilog="Example: offtangent info")

@@ -145,3 +145,8 @@ def test_ten_thousand_rows_of_784_with_one_far_duplicate():
 def test_zero_rows_have_no_direction():
     with pytest.raises(InputError, match="1 zero row,"):
         check_not_parallel([[0.0, 0.0], [1.0, 0.0]])
+
+
+def test_parallel_rows_are_named_by_the_numbers_given():
+    with pytest.raises(InputError, match="Rows 10 and 40 of X"):
+        check_not_parallel([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]], rows=np.array([10, 20, 40]))

@@ -41,17 +41,17 @@ def test_the_fourth_moment_is_the_exact_one(draw, fourth):
 
 
 def test_sphere_has_exactly_its_radius():
-    X = sphere(20, 10, radius=2.5, key=KEY)
+    X = sphere(N, DIM, radius=2.5, key=KEY)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 2.5, rtol=1e-15 * 4)
 
 
 def test_hypercube_has_only_signs():
-    assert set(np.unique(hypercube(20, 10, key=KEY))) == {-1.0, 1.0}
+    assert set(np.unique(hypercube(N, DIM, key=KEY))) == {-1.0, 1.0}
 
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_same_key_gives_the_same_float64_numbers_and_another_key_others(draw):
-    first, again, other = (draw(20, 10, key=jax.random.key(seed)) for seed in (1, 1, 2))
+    first, again, other = (draw(N, DIM, key=jax.random.key(seed)) for seed in (1, 1, 2))
     assert first.dtype == np.float64
     assert first.flags.writeable
     assert np.array_equal(first, again)
@@ -61,19 +61,19 @@ def test_the_same_key_gives_the_same_float64_numbers_and_another_key_others(draw
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_users_precision_neither_matters_nor_changes(draw):
     before = jax.config.jax_enable_x64
-    outside = draw(20, 10, key=KEY)
+    outside = draw(N, DIM, key=KEY)
     with jax.enable_x64(not before):
-        assert np.array_equal(draw(20, 10, key=KEY), outside)
+        assert np.array_equal(draw(N, DIM, key=KEY), outside)
     assert jax.config.jax_enable_x64 == before
 
 
 def test_numbers_are_finer_than_float32():
-    X = gaussian(20, 10, key=KEY)
+    X = gaussian(N, DIM, key=KEY)
     assert (X.astype(np.float32) != X).all()
 
 
 def test_an_old_style_key_is_accepted():
-    assert np.array_equal(gaussian(20, 10, key=jax.random.PRNGKey(0)), gaussian(20, 10, key=jax.random.key(0)))
+    assert np.array_equal(gaussian(N, DIM, key=jax.random.PRNGKey(0)), gaussian(N, DIM, key=jax.random.key(0)))
 
 
 @pytest.mark.parametrize("bad", [0, None, jax.random.split(KEY)])

@@ -75,3 +75,23 @@ def test_features_beyond_float64_are_named():
 def test_another_number_of_features_is_refused():
     with pytest.raises(InputError, match="fitted on 4"):
         fit_preprocessing(X, "centred")(X[:, :3])
+
+
+def test_a_bias_is_as_long_as_a_typical_row_and_comes_before_the_scaling():
+    Z = preprocess(X, "standardised", unit=False)
+    with_bias = preprocess(X, "standardised", unit=False, bias=True)
+    np.testing.assert_allclose(with_bias[:, :-1], Z)
+    np.testing.assert_allclose(with_bias[:, -1], np.sqrt(np.mean(np.sum(Z**2, axis=1))))
+    np.testing.assert_allclose(preprocess(X, "standardised", bias=True), normalize(with_bias), rtol=1e-13)
+
+
+def test_with_a_bias_no_two_different_rows_point_the_same_way_and_the_mean_has_a_direction():
+    rows = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+    Z = preprocess(rows, "centred", bias=True)
+    assert (np.abs(Z @ Z.T - np.eye(3)) < 1 - 1e-3)[~np.eye(3, dtype=bool)].all()
+    assert len(preprocess([[0.0], [0.0]], "raw", bias=True)) == 2
+
+
+def test_rows_too_long_for_a_bias_are_refused():
+    with pytest.raises(InputError, match="too long to square"):
+        preprocess([[1e200], [1.0]], "raw", bias=True)

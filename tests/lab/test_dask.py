@@ -22,54 +22,72 @@ step = jax.jit(lambda v: jnp.tanh(W @ v) / jnp.linalg.norm(v))
 v = jnp.ones(64)
 for _ in range(20):
     v = step(v)
-return xr.Dataset({"v": ("i", np.asarray(v)), "mean": ((), float(v.mean())), "threads": ((), os.environ["NPROC"])})
+threads = os.environ.get("NPROC", "")
+return xr.Dataset({"v": ("i", np.asarray(v)), "mean": ((), float(v.mean())), "threads": ((), threads)})
 """
 
 
 @pytest.fixture
-def cluster(start, until, tmp_path):
-    """`cluster(workers)` starts a scheduler and workers; gives its address and the workers' processes."""
-    file = tmp_path / "scheduler.json"
-    environment = os.environ | {"NPROC": "1", "PYTHONWARNINGS": "ignore"}
-
-    def begin(*prefixes):
-        quiet = {"env": environment, "cwd": tmp_path}
-        start(sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-              "--scheduler-file", file, **quiet)  # fmt: skip
-        workers = [
-            start(*prefix, sys.executable, "-m", "dask", "worker", "--scheduler-file", file, "--nthreads", "1",
-                  "--no-nanny", "--no-dashboard", "--local-directory", tmp_path / f"worker-{i}", "--host", "127.0.0.1",
-                  **quiet)
-            for i, prefix in enumerate(prefixes)
-        ]  # fmt: skip
-        until(lambda: file.exists() and b'"address"' in file.read_bytes())
-        return json.loads(file.read_text())["address"], workers
-
-    return begin
+def plain():
+    """Instead of the one of all other tests in this room: these processes need Dask."""
 
 
-def test_dask_gives_the_numbers_of_this_process_bit_for_bit(cluster, write_sweep, store, offtangent, tmp_path):
-    """One thread here and one in each worker."""
-    sweep = write_sweep(cells=6, seconds=0.2, body=JAX_BODY)
-    address, workers = cluster((), ())
+class Cluster:
+    """A scheduler in a folder of its own, and the workers that were started for it."""
+
+    def __init__(self, start, until, folder):
+        self._start, self._folder, self.workers = start, folder, []
+        self._settings = {"env": os.environ | {"NPROC": "1", "PYTHONWARNINGS": "ignore"}, "cwd": folder}
+        self._file = folder / "scheduler.json"
+        self._dask("scheduler", "--port", "0")
+        until(lambda: self._file.exists() and b'"address"' in self._file.read_bytes())
+        self.address = json.loads(self._file.read_text())["address"]
+
+    def _dask(self, role, *words, prefix=()):
+        common = ("--host", "127.0.0.1", "--scheduler-file", self._file, "--no-dashboard")
+        return self._start(*prefix, sys.executable, "-m", "dask", role, *common, *words, **self._settings)
+
+    def add(self, *prefix):
+        place = self._folder / f"worker-{len(self.workers)}"
+        self.workers.append(self._dask("worker", "--nthreads", "1", "--no-nanny", "--local-directory", place,
+                                       prefix=prefix))  # fmt: skip
+        return self.workers[-1]
+
+    def both(self):
+        """Two workers, whatever became of those before."""
+        while len(living := [worker for worker in self.workers if worker.poll() is None]) < 2:
+            self.add()
+        return living
+
+
+@pytest.fixture(scope="module")
+def pair(start_for_all, until, tmp_path_factory):
+    """A cluster for all tests: a scheduler takes a second to start, and so does a worker."""
+    return Cluster(start_for_all, until, tmp_path_factory.mktemp("cluster"))
+
+
+def test_dask_gives_the_numbers_of_this_process_bit_for_bit(pair, write_sweep, store, offtangent, tmp_path):
+    """The workers have one thread each."""
+    sweep = write_sweep(cells=4, seconds=0.2, body=JAX_BODY)
+    workers = pair.both()
     words = ("run", sweep.path, "--profile", "smoke", "--json")
-    there = offtangent(*words, "--on", f"dask:{address}", "--out", store)
+    there = offtangent(*words, "--on", f"dask:{pair.address}", "--out", store)
     assert there.status == 0, there.err
     assert sweep.executors == {worker.pid for worker in workers}
     sweep.forget()
-    assert offtangent(*words, "--on", "local", "--out", tmp_path / "here", NPROC="1").status == 0
-    assert len(sweep.executed) == 6
+    assert offtangent(*words, "--on", "local", "--out", tmp_path / "here").status == 0
+    assert sweep.executors == {os.getpid()}
     for one, other in zip(sweep.files(store).values(), sweep.files(tmp_path / "here").values(), strict=True):
         (a, _), (b, _) = lab.Store(store).read(one.stem), lab.Store(tmp_path / "here").read(other.stem)
         assert str(a.threads.values) == "1"
-        assert a.identical(b)
+        assert a.drop_vars("threads").identical(b.drop_vars("threads"))
 
 
-def test_a_sweep_survives_a_killed_worker(cluster, write_sweep, store, start, command, until, same, tmp_path):
+def test_a_sweep_survives_a_killed_worker(pair, write_sweep, store, start, command, until, same, tmp_path):
     """The other worker does the rest; only what the dead one had in hand, or in its memory alone, runs again."""
     sweep = write_sweep(cells=12, seconds=0.25)
-    address, (victim, other) = cluster((), ())
-    words = ("run", sweep.path, "--profile", "smoke", "--on", f"dask:{address}", "--out", store, "--json")
+    victim, other = pair.both()
+    words = ("run", sweep.path, "--profile", "smoke", "--on", f"dask:{pair.address}", "--out", store, "--json")
     run = start(*command(*words))
     until(lambda: sweep.log.exists() and sweep.executors == {victim.pid, other.pid})
     victim.kill()
@@ -82,7 +100,7 @@ def test_a_sweep_survives_a_killed_worker(cluster, write_sweep, store, start, co
 
 
 def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
-    cluster, write_sweep, store, offtangent, same, tmp_path
+    start, until, write_sweep, store, offtangent, same, tmp_path
 ):
     """Where the store is, the worker sees an empty folder of the same name, which stays empty."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
@@ -92,8 +110,10 @@ def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
     if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system allows no view of the disk of one's own")
     sweep = write_sweep(cells=3)
-    address, (worker,) = cluster(hidden)
-    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", f"dask:{address}", "--out", store, "--json")
+    cluster = Cluster(start, until, tmp_path)
+    worker = cluster.add(*hidden)
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", f"dask:{cluster.address}", "--out", store,
+                      "--json")  # fmt: skip
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["failures"]) == (3, [])
     assert sweep.executors == {worker.pid}

@@ -84,11 +84,11 @@ def test_no_space_for_the_record_is_told_like_no_space_for_a_cell(sweep, store, 
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of two megabytes."""
+    """A disk of two hundred kilobytes."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk], capture_output=True, text=True, check=False
     ) if os.name == "posix" and os.geteuid() == 0 else None  # fmt: skip
     if mounted is None or mounted.returncode:
         pytest.skip(f"cannot mount a small disk: {mounted.stderr if mounted else 'not root'}")
@@ -98,8 +98,8 @@ def small_disk(tmp_path):
 
 @pytest.mark.parametrize("on", ["local", "processes:2"])
 def test_a_full_disk_gives_a_clear_error_and_leaves_the_store_readable(on, write_sweep, small_disk, offtangent):
-    """Ten cells of 400 kB do not fit into 2 MB; with room made, the run goes on where it was."""
-    sweep = write_sweep(cells=10, size=50_000)
+    """Ten cells of 40 kB do not fit into 200 kB; with room made, the run goes on where it was."""
+    sweep = write_sweep(cells=10, size=5_000)
     store = small_disk / "store"
     words = ("run", sweep.path, "--profile", "smoke", "--out", store, "--json")
     told = offtangent(*words, "--on", on)

@@ -12,7 +12,7 @@ KILLS = 100
 
 def test_a_hundred_kills_lose_no_finished_cell(drive, write_sweep, tmp_path):
     """Each kill costs at most the one cell that was running; the driver compares the numbers bit for bit."""
-    sweep = write_sweep(cells=55, size=3000, seconds=0.003)
+    sweep = write_sweep(cells=20, size=3000, seconds=0.003)
     told = drive("kills", sweep.path, tmp_path / "killed", KILLS)
     print(told)
     assert told["kills"] >= KILLS
@@ -38,7 +38,7 @@ def test_the_cells_of_a_killed_worker_are_sent_again(write_sweep, store, same, t
         open({str(mark)!r}, "w").close()
         os.kill(os.getpid(), {signal.SIGKILL})
     """
-    sweep = write_sweep(cells=8, body=body)
+    sweep = write_sweep(cells=8, seconds=0.1, body=body)
     outcome = sweep.run(store, lab.Placement("processes", "2"))
     assert mark.exists()
     assert (outcome.computed, outcome.reused, outcome.failures) == (8, 0, ())

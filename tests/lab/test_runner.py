@@ -17,8 +17,6 @@ from offtangent.lab.codec import decode
 from offtangent.lab.progress import TimeLeft
 from offtangent.lab.worker import work
 
-PROCESSES = lab.Placement("processes", "2")
-
 
 def test_a_second_run_computes_nothing(sweep, store, same):
     first = sweep.run(store)
@@ -36,7 +34,7 @@ def test_fresh_computes_everything_again(sweep, store):
 
 def test_processes_give_the_numbers_of_this_process_in_the_order_of_the_cells(write_sweep, store, same, tmp_path):
     sweep = write_sweep(cells=7, seconds=0.02)
-    outcome = sweep.run(store, PROCESSES)
+    outcome = sweep.run(store, lab.Placement("processes", "2"))
     assert len(sweep.executed) == 7
     assert len(sweep.executors) <= 2
     assert [cell.number for cell, _ in outcome.results] == list(range(7))
@@ -66,7 +64,7 @@ def test_a_failing_cell_in_a_process_is_reported_with_status_1_and_tried_again_n
 ):
     sweep = write_sweep(body="if cell.number == 1: raise SystemExit('bad luck')")
     words = ("run", sweep.path, "--profile", "smoke", "--out", store, "--json")
-    told = offtangent(*words, "--on", "processes:2")
+    told = offtangent(*words, "--on", "processes:1")
     assert told.status == 1
     assert [failure["error"] for failure in told.json["failures"]] == ["SystemExit: bad luck"]
     assert told.json["computed"] == 3
@@ -97,7 +95,7 @@ def test_a_dry_run_lists_cells_and_runs_none(sweep, store, offtangent):
 
 def test_two_runs_at_once_give_the_same_result(write_sweep, store, start, command, same, tmp_path):
     """Both start on an empty store, and both end well, with all cells."""
-    sweep = write_sweep(cells=10, size=20_000, seconds=0.05)
+    sweep = write_sweep(cells=10, size=2_000, seconds=0.05)
     words = ("run", sweep.path, "--profile", "smoke", "--out", store, "--json")
     runs = [start(*command(*words, "--on", "local")) for _ in range(2)]
     for run in runs:
@@ -118,7 +116,7 @@ def test_workers_that_do_not_see_the_store_send_their_results_back(sweep, store,
         yield
 
     monkeypatch.setattr(runner, "announced", unannounced)
-    outcome = sweep.run(store, PROCESSES)
+    outcome = sweep.run(store, lab.Placement("processes", "1"))
     assert outcome.computed == 4
     assert all(file.exists() for file in sweep.files(store).values())
     assert same(outcome.results, sweep.run(tmp_path / "here").results)
@@ -157,8 +155,11 @@ def test_ctrl_c_in_this_process_keeps_what_is_done(write_sweep, store):
 
 
 def test_worker_processes_have_one_thread_even_if_the_script_imports_jax_first(write_sweep, store, tmp_path):
-    """A script of a user's own: spawning imports it again in the worker, and JAX with it."""
-    body = "return xr.Dataset({'threads': ((), os.environ['NPROC'])})"
+    """A script of a user's own: spawning imports it again in the worker, and JAX with it, which the cell uses."""
+    body = """
+    import jax.numpy as jnp
+    return xr.Dataset({'threads': ((), os.environ['NPROC']), 'total': ((), float(jnp.arange(4.0).sum()))})
+    """
     sweep = write_sweep(cells=1, body=body)
     script = tmp_path / "script.py"
     script.write_text(f"""
@@ -171,11 +172,12 @@ if __name__ == "__main__":
     plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store)
     (outcome,) = lab.run(plan, store, lab.Placement("processes", "1"))
     assert "NPROC" not in os.environ
-    print(outcome.results.pairs[0][1]["threads"].item())
+    found = outcome.results.pairs[0][1]
+    print(found["threads"].item(), found["total"].item())
 """)
     environment = {name: value for name, value in os.environ.items() if name != "NPROC"}
     told = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=False)
-    assert told.stdout.strip() == "1", told.stderr
+    assert told.stdout.split() == ["1", "6.0"], told.stderr
 
 
 def test_a_store_that_loses_a_file_during_the_run_says_so(write_sweep, store):
@@ -191,6 +193,11 @@ def test_a_store_that_loses_a_file_during_the_run_says_so(write_sweep, store):
 def test_an_executor_that_is_none_is_refused_in_words(text):
     with pytest.raises(InputError, match="--on"):
         lab.parse_placement(text)
+
+
+def test_without_an_executor_there_is_a_process_a_core():
+    """On a CPU, where the tests run."""
+    assert lab.parse_placement(None) == lab.Placement("processes", str(len(os.sched_getaffinity(0))))
 
 
 @pytest.mark.parametrize("text", ["local", "processes:3", "dask:tcp://host:1", "slurm:gpu", "slurm"])

@@ -56,9 +56,9 @@ def test_for_a_network_it_is_that_of_the_dense_hessian(activation):
     def objective(W):
         return HalfSquares(net)(W, X, y)
 
-    dense = jax.hessian(lambda w: objective(w.reshape(3, 5)))(jnp.zeros(15))
+    dense = jax.jit(jax.hessian(lambda w: objective(w.reshape(3, 5))))(jnp.zeros(15))
     found = sharpness(objective, net.origin, key=jax.random.key(1))
-    assert found.value == pytest.approx(float(jnp.linalg.eigvalsh(dense)[-1]), rel=2e-3)
+    assert found.value == pytest.approx(np.linalg.eigvalsh(dense)[-1], rel=2e-3)
 
 
 def test_a_hundred_dimensions_with_no_gap_to_speak_of_are_found_to_a_percent():

@@ -6,6 +6,7 @@ JAX and scikit-learn are imported only by the functions that need them.
 
 from offtangent.data.checks import check_inputs, check_labels, check_not_parallel
 from offtangent.data.distributions import gaussian, hypercube, sphere
+from offtangent.data.duplicates import Merged, merge_duplicates
 from offtangent.data.fetch import available, checksum, download
 from offtangent.data.files import UserData, load
 from offtangent.data.images import cifar10, digits, mnist
@@ -28,6 +29,8 @@ __all__ = [
     "fit_preprocessing",
     "preprocess",
     "unit_norm",
+    "Merged",
+    "merge_duplicates",
     "digits",
     "mnist",
     "cifar10",

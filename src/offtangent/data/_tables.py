@@ -164,12 +164,12 @@ def _label_column(path: Path, names: tuple[str, ...] | None, width: int, labels:
         if names is not None and found == 1:
             return names.index(labels)
         if found > 1:
-            raise InputError(f"{path} has {found} columns named {labels!r}. Give the position as labels=....")
+            raise InputError(f"{path} has {found} columns named {labels!r}. Give its position instead of the name.")
         if not labels.lstrip("-").isdecimal():
             raise InputError(f"{path} has no column {labels!r}. It has {columns}.")
     position = -1 if labels is None else int(labels)
     if not -width <= position < width:
-        raise InputError(f"labels={position}: {path} has {width} columns, 0 to {width - 1}.")
+        raise InputError(f"There is no column {position} for the labels: {path} has {width} columns, 0 to {width - 1}.")
     return position % width
 
 
@@ -182,7 +182,7 @@ def _not_numeric(path: Path, names: tuple[str, ...] | None, faults: dict[int, _F
     return InputError(
         f"{path}: not every cell is a number in {len(faults)} of the feature columns: {', '.join(shown)}"
         f"{more}. Drop the column or turn it into numbers; if it holds the labels, give its name or position "
-        "as labels=...."
+        "(labels=... in Python, --label on the command line)."
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
@@ -79,12 +79,13 @@ def check_labels(
     return inputs, labels
 
 
-def check_not_parallel(X: object) -> Float[np.ndarray, "n d"]:
+def check_not_parallel(X: object, *, rows: Int[np.ndarray, " n"] | None = None) -> Float[np.ndarray, "n d"]:
     """X, or an InputError that names the first two rows with the same direction and counts such pairs.
 
     One row that is a positive multiple of another makes the Gram matrix of a homogeneous kernel singular.
     Antiparallel rows are fine. Directions count as equal when the unit vectors differ by at most 1e-12.
-    Zero rows are refused. Time O(nd + n log n), memory O(nd).
+    Zero rows are refused. `rows` are the numbers under which the message names them, where X was chosen from a
+    larger table. Time O(nd + n log n), memory O(nd).
 
     >>> check_not_parallel([[1.0, 0.0], [-1.0, 0.0]])
     array([[ 1.,  0.], [-1.,  0.]])
@@ -94,14 +95,15 @@ def check_not_parallel(X: object) -> Float[np.ndarray, "n d"]:
     if found is None:
         return array
     first, second = array[found.first], array[found.second]
+    named = (found.first, found.second) if rows is None else (int(rows[found.first]), int(rows[found.second]))
     if np.array_equal(first, second):
         how = "are equal"
     else:
         at = np.abs(first).argmax()
         with np.errstate(over="ignore"):
-            how = f"point the same way (row {found.second} is {second[at] / first[at]:.6g} times the other)"
+            how = f"point the same way (row {named[1]} is {second[at] / first[at]:.6g} times the other)"
     raise InputError(
-        f"Rows {found.first} and {found.second} of X (counted from 0) {how}, so the Gram matrix is singular. "
+        f"Rows {named[0]} and {named[1]} of X (counted from 0) {how}, so the Gram matrix is singular. "
         f"There {'is 1 such pair' if found.count == 1 else f'are {found.count} such pairs'}. "
         "Merge the duplicates into one row each, or add a ridge."
     )

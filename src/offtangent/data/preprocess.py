@@ -15,23 +15,30 @@ How = Literal["raw", "centred", "standardised"]
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """x ↦ (x − mean) / scale per feature, then x/‖x‖ if `unit`: fitted on training data, used on any."""
+    """x ↦ (x − mean) / scale per feature, then x/‖x‖ if `unit`: fitted on training data, used on any.
+
+    A positive `bias` is one more coordinate, the same for all rows, before they are scaled: different rows then
+    never point the same way, and the row at the mean has a direction too.
+    """
 
     mean: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
     unit: bool
+    bias: float = 0.0
 
-    def __call__(self, X: object) -> Float[np.ndarray, "n d"]:
+    def __call__(self, X: object) -> Float[np.ndarray, "n e"]:
         """The same map for new rows. Time and memory O(nd)."""
         array = check_inputs(X)
         if array.shape[1] != len(self.mean):
             raise InputError(f"X has {array.shape[1]} features, and this preprocessing was fitted on {len(self.mean)}.")
         result: np.ndarray = array - self.mean
         result /= self.scale
+        if self.bias > 0:
+            result = np.hstack([result, np.full((len(result), 1), self.bias)])
         if not self.unit:
             return result
         zero = np.flatnonzero(~result.any(axis=1))
-        if len(zero) and self.mean.any():
+        if len(zero) and self.mean.any():  # with a bias no row is zero
             raise InputError(
                 f"Row {zero[0]} (counted from 0) equals the mean of the features, so it is zero once centred "
                 f"and has no direction; {len(zero)} of {len(result)} rows do. Drop them, or give unit=False."
@@ -39,17 +46,21 @@ class Preprocessing:
         return unit_norm(result)
 
 
-def fit_preprocessing(X: object, how: str, *, unit: bool = True) -> Preprocessing:
+def fit_preprocessing(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Preprocessing:
     """The means and scales of these rows: 0 and 1 if raw, scale 1 if centred.
 
-    Standardised features have variance 1 (dividing by n). A constant feature becomes exactly zero.
-    Time and memory O(nd).
+    Standardised features have variance 1 (dividing by n). A constant feature becomes exactly zero. With `bias`, the
+    added coordinate is as long as the rows are on average (root of the mean square), so that a typical row lies
+    half-way between the pole and the equator of the sphere. Time and memory O(nd).
+
+    >>> fit_preprocessing([[1.0, 5.0], [3.0, 5.0]], "standardised", bias=True)([[3.0, 5.0]]).round(3)
+    array([[0.707, 0.   , 0.707]])
     """
     check_how(how)
     array = check_inputs(X)
     mean, scale = np.zeros(array.shape[1]), np.ones(array.shape[1])
     if how == "raw":
-        return Preprocessing(mean, scale, unit)
+        return Preprocessing(mean, scale, unit, _typical_length(array, mean, scale) if bias else 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         constant = (array == array[0]).all(axis=0)  # not std == 0: the mean of equal numbers may be rounded
         mean = np.where(constant, array[0], array.mean(axis=0))
@@ -62,10 +73,21 @@ def fit_preprocessing(X: object, how: str, *, unit: bool = True) -> Preprocessin
             f"The mean or variance of feature {too_large[0]} (counted from 0) is beyond float64: its largest "
             f"entry is {np.abs(array[:, too_large[0]]).max():.3g}. Rescale that feature first."
         )
-    return Preprocessing(mean, scale, unit)
+    return Preprocessing(mean, scale, unit, _typical_length(array, mean, scale) if bias else 0.0)
 
 
-def preprocess(X: object, how: str, *, unit: bool = True) -> Float[np.ndarray, "n d"]:
+def _typical_length(
+    X: Float[np.ndarray, "n d"], mean: Float[np.ndarray, " d"], scale: Float[np.ndarray, " d"]
+) -> float:
+    """√(mean ‖z‖²) of the rows z = (x − mean) / scale; 1 if they are all zero."""
+    with np.errstate(over="ignore"):
+        length = float(np.sqrt(np.sum(np.mean(((X - mean) / scale) ** 2, axis=0))))
+    if not np.isfinite(length):
+        raise InputError(f"The rows are too long to square: the largest entry is {np.abs(X).max():.3g}. Rescale X.")
+    return length or 1.0
+
+
+def preprocess(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Float[np.ndarray, "n e"]:
     """X "raw", "centred" or "standardised" per feature by its own statistics, then each row scaled to norm 1.
 
     Test data must reuse the statistics of the training data: see `fit_preprocessing`.
@@ -73,7 +95,7 @@ def preprocess(X: object, how: str, *, unit: bool = True) -> Float[np.ndarray, "
     >>> preprocess([[1.0, 5.0], [3.0, 5.0]], "standardised")
     array([[-1.,  0.], [ 1.,  0.]])
     """
-    return fit_preprocessing(X, how, unit=unit)(X)
+    return fit_preprocessing(X, how, unit=unit, bias=bias)(X)
 
 
 def unit_norm(X: object) -> Float[np.ndarray, "n d"]:
