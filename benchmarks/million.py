@@ -43,9 +43,10 @@ def floor(tiles, precision: str | None) -> float:
     return seconds(gemms, tiles.X[0, :part]) / part * groups * (groups + 1) / 2
 
 
-def tell(text: str) -> None:
-    """Every step of the iteration, every tenth of a pass."""
-    if "%" not in text or text.endswith("0%"):
+def tell(text: str, said: list[str] = [""]) -> None:  # noqa: B006
+    """Every tenth step of the iteration, every tenth of a pass, once."""
+    if ("%" not in text or text.endswith("0%")) and text != said[0] and not ("step" in text and "0, res" not in text):
+        said[0] = text
         print(f"  {text}", flush=True)
 
 

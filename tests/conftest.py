@@ -1,6 +1,6 @@
 """Fixtures for every room's tests."""
 
-import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from jaxtyping import _import_hook
 
 sys.path.append(str(Path(__file__).parent))  # importlib mode leaves the tests' folder off the path
 import browser
@@ -17,27 +18,37 @@ import browser
 if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=2 {os.environ.get('XLA_FLAGS', '')}".strip()
 
+# Linear algebra in one thread: with more workers than cores, threads that wait for each other cost up to ten times the
+# work they share. This is for the processes that tests start; NumPy may be loaded here already (see below).
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # Under nohup or in a shell's background Ctrl-C is ignored, and so it would be in every process the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What offtangent imports. jaxtyping's import hook looks for bytecode under a name of its own, also of all that is
-# imported meanwhile, and finds none: a worker would compile a thousand files of these, in five seconds.
-FOREIGN = (
-    "beartype", "equinox", "jax", "jinja2", "latex2mathml.converter", "optax", "plotly.offline", "rich.progress",
-    "scipy.optimize", "scipy.sparse.linalg", "sklearn.datasets", "typer", "xarray",
-)  # fmt: skip
+# jaxtyping's import hook looks for bytecode under a name of its own, also of all that a module of ours imports, and
+# finds none: every process would compile a thousand files of NumPy, JAX and the like. Let the name be for ours alone.
+marked = _import_hook._optimized_cache_from_source
+
+
+def for_ours(mark: str, path: str, *rest: object) -> str:
+    ours = "offtangent" in Path(str(path).rpartition("site-packages")[2]).parts
+    return marked(mark, path, *rest) if ours else importlib.util.cache_from_source(path, *rest)
+
+
+_import_hook._optimized_cache_from_source = for_ours
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") != "no":
         return  # this process hands the tests out, and others run them
-    for name in FOREIGN:
-        importlib.import_module(name)
     from hypothesis import settings
+    from threadpoolctl import threadpool_limits  # scikit-learn's
 
     settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
     settings.load_profile("unhurried")
+    threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]), user_api="blas")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

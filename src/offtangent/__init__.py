@@ -20,8 +20,9 @@ from types import ModuleType
 
 from offtangent._version import __version__
 
-ROOMS = ("special", "data", "networks", "linalg", "kernels", "theory", "training")
-ROOMS += ("estimators", "report", "lab", "papers")
+ROOMS = (
+    "special", "data", "networks", "linalg", "kernels", "theory", "training", "estimators", "report", "lab", "papers",
+)  # fmt: skip
 
 __all__ = ["ROOMS", "__version__"]
 

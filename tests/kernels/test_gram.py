@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, Kernel, relu_hidden
+from offtangent.kernels import Gram, Kernel, gaussian, relu_hidden
 
 
 @pytest.fixture
@@ -83,7 +83,9 @@ def test_eigh_gives_the_largest_eigenpairs(X, k):
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_solve_inverts_the_plain_matrix(X, shape, ridge):
     b = np.random.default_rng(1).standard_normal(shape)
-    np.testing.assert_allclose(Gram(relu_hidden, X, ridge).solve(b).value, np.linalg.solve(plain(X, ridge), b), rtol=1e-10)
+    np.testing.assert_allclose(
+        Gram(relu_hidden, X, ridge).solve(b).value, np.linalg.solve(plain(X, ridge), b), rtol=1e-10
+    )
 
 
 def test_one_input_is_enough():
@@ -152,12 +154,112 @@ def test_any_kernel_of_that_shape_will_do(X):
     np.testing.assert_allclose(Gram(Linear(), X, 1.0).dense(), X @ X.T + np.eye(7), rtol=1e-15)
 
 
-def test_a_product_with_whole_numbers_is_that_with_the_same_floats():
-    H = Gram(relu_hidden, np.array([[1.0, 0.0], [0.6, 0.8]]))
-    np.testing.assert_allclose(H @ np.array([1, 2]), H.dense() @ [1.0, 2.0], rtol=1e-6)
+def test_a_product_with_whole_numbers_is_that_with_the_same_floats(X):
+    H = Gram(relu_hidden, X)
+    np.testing.assert_allclose(H @ np.arange(7), H.dense() @ np.arange(7.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("arguments", [("relu_hidden", np.eye(2)), (np.eye(2), relu_hidden)])
 def test_what_is_no_kernel_is_refused_with_an_example(arguments):
     with pytest.raises((InputError, TypeError), match=r"relu_hidden|Type-check"):
         Gram(*arguments)
+
+
+def test_used_first_while_a_function_is_traced_it_serves_afterwards_too(X):
+    """Tiles are made on first use: none may be left behind as a tracer."""
+    H, v, expected = Gram(relu_hidden, X), jnp.ones(7), plain(X) @ np.ones(7)
+
+    @jax.jit
+    def looped(v):
+        return jax.lax.fori_loop(0, 2, lambda _, w: w + H @ v, jnp.zeros_like(v))
+
+    np.testing.assert_allclose(looped(v), 2 * expected, rtol=0, atol=1e-2)
+    np.testing.assert_allclose(H @ v, expected, rtol=0, atol=1e-2)
+    assert np.isfinite(np.asarray(H.operator().tiles.kept)).all()  # a tracer has no values
+
+
+def test_another_ridge_shares_the_tiles(X):
+    H = Gram(relu_hidden, X)
+    other = H.with_ridge(0.5)
+    assert other.ridge == 0.5
+    assert other.operator().tiles is H.operator().tiles
+    np.testing.assert_allclose(other @ np.ones(7), plain(X, 0.5) @ np.ones(7), rtol=0, atol=1e-2)
+    np.testing.assert_allclose(other.dense(), plain(X, 0.5), rtol=1e-13, atol=1e-15)
+
+
+def test_a_ridge_that_made_duplicates_possible_cannot_be_taken_away(X):
+    X[5] = X[2]
+    with pytest.raises(InputError, match="Rows 2 and 5"):
+        Gram(relu_hidden, X, 1.0).with_ridge(0)
+
+
+@pytest.mark.parametrize(("budget", "kept"), [(None, 1), (np.inf, 1), (4 * 7 * 7, 1), (4 * 7 * 7 - 1, 0), (0, 0)])
+def test_tiles_are_kept_as_far_as_the_budget_goes(X, budget, kept):
+    assert Gram(relu_hidden, X, budget=budget).operator().tiles.kept.shape[1] == kept
+
+
+@pytest.mark.parametrize("options", [{"budget": -1}, {"budget": np.nan}, {"devices": []}])
+def test_a_budget_below_zero_and_no_devices_are_refused(X, options):
+    with pytest.raises(InputError, match=r"0 or more|devices is empty"):
+        Gram(relu_hidden, X, **options)
+
+
+def test_the_precision_of_inner_products_can_be_lowered_and_an_unknown_one_is_refused(X):
+    low = Gram(relu_hidden, X, precision="default") @ np.ones(7, np.float32)
+    np.testing.assert_allclose(low, plain(X) @ np.ones(7), rtol=0, atol=0.1)
+    with pytest.raises(ValueError, match="highest"):
+        Gram(relu_hidden, X, precision="utmost") @ np.ones(7, np.float32)
+
+
+def test_a_user_with_float64_switched_on_gets_the_same_results(X):
+    y = np.random.default_rng(1).standard_normal(7)
+    H = Gram(relu_hidden, X)
+    expected = H.inverse_quadratic(y)
+    with jax.enable_x64(True):
+        H = Gram(relu_hidden, X)
+        found = H.inverse_quadratic(y)
+        single, double = H @ np.ones(7, np.float32), H @ np.ones(7)
+        assert jax.config.jax_enable_x64
+    assert (single.dtype, double.dtype) == (np.float32, np.float64)
+    np.testing.assert_allclose(np.asarray(double), plain(X) @ np.ones(7), rtol=0, atol=1e-6)
+    np.testing.assert_allclose([found.lower, found.upper], [expected.lower, expected.upper], rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(6,), (14,), (), (1, 7)])
+def test_a_vector_of_another_length_is_refused_and_not_reshaped(X, shape):
+    with pytest.raises((InputError, TypeError), match=r"expected \(7,\)|Type-check"):
+        Gram(relu_hidden, X) @ jnp.ones(shape)
+
+
+def test_in_float32_the_dense_matrix_is_symmetric_and_right_to_float32(X):
+    found = Gram(relu_hidden, X, 0.3).dense(np.float32)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(found, plain(X, 0.3), rtol=0, atol=1e-5)
+
+
+def test_a_kernel_that_is_not_homogeneous_takes_parallel_rows_and_zero():
+    """A Gaussian on a line tells 0, 1 and 2 apart."""
+    line = np.array([[0.0], [1.0], [2.0]])
+    dense = np.exp(-((line - line.T) ** 2) / 2)
+    found = Gram(gaussian(), line).inverse_quadratic(np.ones(3))
+    assert found.certified
+    np.testing.assert_allclose(found.value, np.ones(3) @ np.linalg.solve(dense, np.ones(3)), rtol=1e-12)
+    with pytest.raises(InputError, match=r"Rows 1 and 3 .* equal.*ridge"):
+        Gram(gaussian(), line[[0, 1, 2, 1]])
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_diagonal_beyond_float64_is_refused_by_name(X, scale):
+    with pytest.raises(InputError, match=r"k\(x, x\) is .* in row 0 .*Scale X"):
+        Gram(relu_hidden, scale * X)
+
+
+def test_a_matrix_of_several_tiles_is_the_plain_one(monkeypatch):
+    monkeypatch.setattr("offtangent.linalg.stream.rows_per_tile", lambda: 4)
+    monkeypatch.setattr("offtangent.kernels._solves.HOST_ROWS", 4)
+    X = np.random.default_rng(0).standard_normal((9, 4))
+    np.testing.assert_allclose(Gram(relu_hidden, X, 0.1).dense(), plain(X, 0.1), rtol=1e-13, atol=1e-15)
+    single = Gram(relu_hidden, X, 0.1).dense(np.float32)
+    np.testing.assert_array_equal(single, single.T)
+    np.testing.assert_allclose(single, plain(X, 0.1), rtol=0, atol=1e-5)

@@ -20,7 +20,6 @@ from offtangent.cli import app
 
 LOCAL = lab.Placement("local")
 DRIVER = Path(__file__).parent / "driver.py"
-PLAIN = Path(__file__).parent / "plain"
 
 SOURCE = '''
 """A trivial sweep.
@@ -131,10 +130,19 @@ def sweep(write_sweep) -> Sweep:
     return write_sweep()
 
 
+@pytest.fixture(scope="session")
+def without_extras(tmp_path_factory) -> Path:
+    """A folder that makes Python one of a plain installation; xarray and pandas would load these at every start."""
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules.update({'dask': None, 'pyarrow': None})\n")
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def plain(monkeypatch) -> None:
+def plain(without_extras, monkeypatch) -> None:
     """Processes that the tests start are those of a plain installation: a third less to load."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(PLAIN), os.environ.get("PYTHONPATH")])))
+    path = [str(without_extras), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
 
 
 @pytest.fixture

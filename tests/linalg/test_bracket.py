@@ -38,8 +38,9 @@ def case(number):
     values = condition ** -np.concatenate(([0, 1], rng.uniform(0, 1, n - 2))) * 10 ** rng.uniform(-6, 6)
     Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = Q * values @ Q.T
-    y = [rng.standard_normal(n), Q[:, 0], Q[:, 1], Q[:, 1] + 1e-8 * Q[:, 0], np.sign(rng.standard_normal(n))][number % 5]
-    return (A + A.T) / 2, y, condition
+    general = rng.standard_normal(n)
+    vectors = (general, np.sign(general), Q[:, 0], Q[:, 1], Q[:, 0] + 1e-8 * Q[:, 1])
+    return (A + A.T) / 2, vectors[number % 5], condition
 
 
 @pytest.mark.parametrize("start", range(0, 200, 20))

@@ -42,10 +42,8 @@ def half(A):
     return low_rank(jnp.asarray(F), float(values[N // 2])), F @ F.T + values[N // 2] * np.eye(N)
 
 
-def run(A, b, *, preconditioner=None, tolerance=1e-10, most=200, watch=None):
-    return conjugate_gradients(
-        Dense(jnp.asarray(A)), jnp.asarray(b), preconditioner=preconditioner, tolerance=tolerance, most=most, watch=watch
-    )
+def run(A, b, *, tolerance=1e-10, most=200, **options):
+    return conjugate_gradients(Dense(jnp.asarray(A)), jnp.asarray(b), tolerance=tolerance, most=most, **options)
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])

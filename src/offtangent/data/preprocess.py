@@ -65,7 +65,9 @@ def fit_preprocessing(X: object, how: str, *, unit: bool = True, bias: bool = Fa
         constant = (array == array[0]).all(axis=0)  # not std == 0: the mean of equal numbers may be rounded
         mean = np.where(constant, array[0], array.mean(axis=0))
         if how == "standardised":
-            deviation = np.sqrt(np.mean((array - mean) ** 2, axis=0))
+            size = np.abs(array - mean).max(axis=0)
+            unit_size = np.where((size > 0) & (size < 1e-100), size, 1.0)  # tiny squares would vanish
+            deviation = unit_size * np.sqrt(np.mean(((array - mean) / unit_size) ** 2, axis=0))
             scale = np.where(constant | (deviation == 0), 1.0, deviation)
     too_large = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale)))
     if len(too_large):
@@ -80,11 +82,9 @@ def _typical_length(
     X: Float[np.ndarray, "n d"], mean: Float[np.ndarray, " d"], scale: Float[np.ndarray, " d"]
 ) -> float:
     """√(mean ‖z‖²) of the rows z = (x − mean) / scale; 1 if they are all zero."""
-    with np.errstate(over="ignore"):
-        length = float(np.sqrt(np.sum(np.mean(((X - mean) / scale) ** 2, axis=0))))
-    if not np.isfinite(length):
-        raise InputError(f"The rows are too long to square: the largest entry is {np.abs(X).max():.3g}. Rescale X.")
-    return length or 1.0
+    Z = (X - mean) / scale
+    largest = float(np.abs(Z).max())  # dividing first keeps tiny and huge rows from under- or overflow
+    return largest * float(np.sqrt(np.mean(np.sum((Z / largest) ** 2, axis=1)))) if largest > 0 else 1.0
 
 
 def preprocess(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Float[np.ndarray, "n e"]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from offtangent._errors import InputError
 from offtangent.kernels._solves import choose
 from offtangent.kernels.gram import Gram
+from offtangent.linalg.bracket import EPS
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ def regularised(
 ) -> RegularisedCurve:
     """The curve over `ridges`, by default 13 from 10⁻⁸ to 10⁴ times the mean of the diagonal of K.
 
-    Inputs may be parallel, equal or zero. Through one eigendecomposition where it fits (then the bracket is
-    the rounding of the eigendecomposition, 10 n ε λ_max), else by one iterative solve for each ridge on the same tiles.
+    Inputs may be parallel, equal or zero. Through one eigendecomposition where it fits (then the bracket is for a
+    rounding of 10 n ε λ_max by the eigendecomposition and of (2d + 40)ε tr K by the kernel), else by one iterative
+    solve for each ridge on the same tiles.
 
     >>> from offtangent.kernels import relu_hidden
     >>> twice = np.array([[1.0, 0.0], [1.0, 0.0]])
@@ -47,15 +49,23 @@ def regularised(
     H = Gram(kernel, X, float(ridges.min()))  # the smallest: a large one on the diagonal would cost digits
     y = np.asarray(y, np.float64)
     if choose(H, None) == "cholesky":
-        spectrum = H.eigh()
-        values = np.maximum(spectrum.values - H.ridge, 0.0)
-        energy = spectrum.energy(y)
-        rounding = 10 * len(H) * np.finfo(np.float64).eps * float(spectrum.values[0])
-        low, middle, high = (
-            np.array([(energy / (np.maximum(values + shift, 0.0) + ridge)).sum() for ridge in ridges])
-            for shift in (rounding, 0.0, -rounding)
-        )
-        return RegularisedCurve(ridges, middle, low, high)
+        return _by_eigenpairs(H, y, ridges)
     found = [H.with_ridge(float(ridge)).inverse_quadratic(y, watch=watch) for ridge in ridges]
     parts = (np.array([getattr(one, name) for one in found]) for name in ("value", "lower", "upper"))
     return RegularisedCurve(ridges, *parts)
+
+
+def _by_eigenpairs(H: Gram, y: Float[np.ndarray, "n"], ridges: Float[np.ndarray, "t"]) -> RegularisedCurve:
+    """A matrix within `rounding` of K has exactly these eigenpairs, but for a turn by 10 n ε, which moves y as much."""
+    spectrum, n = H.eigh(), len(H)
+    values, energy = spectrum.values - H.ridge, spectrum.energy(y)
+    rounding = EPS * (10 * n * float(spectrum.values[0]) + (2 * H.X.shape[1] + 40) * float(H.diag().sum()))
+    low, high = ((values + shift)[:, None] + ridges for shift in (rounding, -rounding))
+    turn = 10 * n * EPS * np.linalg.norm(y) / np.sqrt(ridges)
+    middle = (energy[:, None] / (np.maximum(values, 0.0)[:, None] + ridges)).sum(axis=0)
+    lower = (energy[:, None] / low).sum(axis=0)
+    # K has no negative eigenvalues: where rounding drowns the ridge, ‖y‖²/λ is what remains.
+    upper = (energy[:, None] / np.where(high > 0, high, 1)).sum(axis=0)
+    upper = np.minimum(np.where((high > 0).all(axis=0), upper, np.inf), y @ y / ridges * (1 + 10 * n * EPS))
+    lower, upper = np.maximum(np.sqrt(lower) - turn, 0) ** 2, (np.sqrt(upper) + turn) ** 2
+    return RegularisedCurve(ridges, np.clip(middle, lower, upper), lower, upper)

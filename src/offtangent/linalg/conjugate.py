@@ -23,7 +23,7 @@ class Iterates:
     """What conjugate gradients reached."""
 
     x: Float[Array, "n c"]
-    residual: float  # ‖b − Ax‖/‖b‖ of the worst column, as the recursion carries it: rounding may keep the true one higher
+    residual: float  # ‖b − Ax‖/‖b‖ of the worst column, as the recursion has it: rounding may keep the true one above
     iterations: int
     converged: bool
     ritz: tuple[float, float]  # smallest and largest Ritz value of P⁻¹A: they lie inside its spectrum

@@ -184,7 +184,7 @@ def _complexity(found: LabelAnalysis) -> Section:
     line(plot, np.full(2, value.value), np.array([0.0, 1.0]), name="labels", colour="vermillion")
     style(plot, x="complexity √(2 yᵀH⁻¹y / n)", y="share of shuffles at or below")
     plot.update_xaxes(rangemode="tozero")
-    certified = "certified" if value.certified else "up to rounding of the matrix"
+    certified = "certified" if value.certified else "conditional"
     several = " For several classes it is the root of the mean square over classes, each against the rest."
     lead = (
         r"$\sqrt{2 y^\top (H^\infty)^{-1} y / n}$ bounds the error on new data where it is below one (Arora et al. "
@@ -212,7 +212,7 @@ def _noise(found: LabelAnalysis) -> Section:
     plot.update_layout(barmode="overlay")
     figure = Figure(
         "Each label against its prediction from all others",
-        f"Leave-one-out predictions of kernel ridge regression with the ridge of least error, {found.spectrum.ridge:.3g}",
+        f"Kernel ridge regression, leaving out one row at a time; ridge of least error: {found.spectrum.ridge:.3g}.",
         plot,
     )
     if estimate is None or noise.bound is None:

@@ -156,7 +156,7 @@ def analyse_labels(
 
     >>> from offtangent.data import digits
     >>> found = analyse_labels(*digits(classes=(0, 1), samples=60))
-    >>> found.loo_error, found.complexity.upper < 1 < 3 < found.spectrum.shuffled.min()
+    >>> found.loo_error, bool(found.complexity.upper < 1 < 3 < found.spectrum.shuffled.min())
     (0.0, True)
     """
     tell = watch or (lambda _: None)
@@ -168,7 +168,7 @@ def analyse_labels(
     merged = merge_duplicates(inputs, labels.values, average=labels.names is None)
     prepared = fit_preprocessing(merged.X, preprocess, unit=unit, bias=bias)
     Z = prepared(merged.X)
-    _check_rows(Z, merged, ridge)
+    _check_rows(Z, merged, ridge, bias)
     Y = labels.columns(merged.y)
     rng = _generator(jax.random.key(0) if key is None else key)
     parts = _parts(len(Z), rows_at_once or _room(), rng)
@@ -188,8 +188,12 @@ def analyse_labels(
             found = label_spectrum(H, inverse, Y[rows], rng, tell)
         del inverse
         tell(f"leaving out one row at a time{where}")
-        left = LeaveOneOut.of(_inverse(matrix + found.ridge * np.eye(len(matrix))), Y[rows])
+        shifted = matrix.copy()
+        shifted[np.diag_indices_from(shifted)] += found.ridge
+        del H, matrix  # large, and not needed any more
+        left = LeaveOneOut.of(_inverse(shifted), Y[rows])
         outputs[rows], precision[rows], sensitivity[rows] = left.predictions, left.precision, left.sensitivity
+        del shifted, left
     assert found is not None
     distinct = labels.compare(merged.y, outputs, precision)
     verdict = labels.compare(labels.values, outputs[merged.of_row], precision[merged.of_row])
@@ -223,7 +227,7 @@ def describe(preprocessing: Preprocessing) -> str:
     return ", ".join(parts)
 
 
-def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float) -> None:
+def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float, bias: bool) -> None:
     if len(Z) < 2:
         raise InputError(f"All {len(merged.of_row)} rows are equal: there is nothing to tell their labels by.")
     if (merged.y == merged.y[0]).all():
@@ -232,8 +236,8 @@ def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float) -> No
         try:
             check_not_parallel(Z, rows=merged.first)
         except InputError as error:
-            hint = "With a bias coordinate (the default) different rows never do; or give a ridge (--ridge 1e-6)."
-            raise InputError(f"{error} {hint}") from None
+            hint = "" if bias else " With a bias coordinate (the default) different rows never do."
+            raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.{hint}") from None
 
 
 def _generator(key: Key[Array, ""]) -> np.random.Generator:
@@ -263,4 +267,5 @@ def _inverse(matrix: Float[np.ndarray, "n n"]) -> Inverse:
 
 
 def _ends(found: Complexity) -> dict[str, Any]:
-    return {"value": found.value, "lower": found.lower, "upper": found.upper, "certified": found.certified}
+    upper = found.upper if np.isfinite(found.upper) else None  # where nothing is known of the smallest eigenvalue
+    return {"value": found.value, "lower": found.lower, "upper": upper, "certified": found.certified}

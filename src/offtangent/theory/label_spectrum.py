@@ -1,6 +1,6 @@
 """Labels in the spectrum of one kernel matrix: alignment, complexity, predicted training, next to shuffled labels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +8,7 @@ import scipy.linalg
 from jaxtyping import Float, Int
 
 from offtangent.kernels import Gram, Inverse, ridge_path
+from offtangent.kernels.regression import AT_ONCE
 from offtangent.linalg import Bracket, Spectrum
 from offtangent.linalg.bracket import bracket, cholesky_floor, factorise, matrix_product
 from offtangent.theory.dynamics import largest_stable_rate
@@ -69,7 +70,7 @@ def label_spectrum(
     spectrum = H.eigh() if small else H.eigh(EIGENPAIRS, watch=tell)
     orders = [rng.permutation(n) for _ in range(SHUFFLES)]
     tell("comparing with shuffled labels")
-    shuffled = np.array([complexity(_mean_square(inverse.quadratic(Y[order])), n) for order in orders])
+    shuffled = np.array([complexity(quadratic, n) for quadratic in _shuffled(inverse, Y, orders)])
     rate = largest_stable_rate(spectrum) / 2
     if small:
         true, other = (exact_measure(spectrum, columns) for columns in (Y, Y[orders[0]]))
@@ -98,6 +99,16 @@ def label_spectrum(
         curve=_curve(true, other, rate),
         ridge=best,
     )
+
+
+def _shuffled(inverse: Inverse, Y: Float[np.ndarray, "n k"], orders: list[Int[np.ndarray, " n"]]) -> Iterator[float]:
+    """The mean over columns of yᵀGy for each order of the rows, as many at a time as fit into 128 MB."""
+    n, k = Y.shape
+    at_once = max(1, AT_ONCE // Y.size)
+    for start in range(0, len(orders), at_once):
+        some = orders[start : start + at_once]
+        found = inverse.quadratic(np.stack([Y[order] for order in some], axis=1).reshape(n, -1)).reshape(-1, k)
+        yield from (_mean_square(quadratics) for quadratics in found)
 
 
 def _mean_square(quadratics: Float[np.ndarray, " k"]) -> float:
