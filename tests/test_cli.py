@@ -59,7 +59,7 @@ def test_version_is_the_package_s() -> None:
     assert run("--version").output.split() == ["offtangent", offtangent.__version__]
 
 
-@pytest.mark.parametrize("command", ["list", "run", "report", "info"])
+@pytest.mark.parametrize("command", ["list", "run", "report", "info", "labels"])
 def test_every_command_s_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -192,6 +192,17 @@ def offtangent() -> Callable[..., Told]:
     return call
 
 
+@pytest.fixture
+def program() -> Callable[..., Told]:
+    """The same in a process of its own: submitit closes streams that pytest still needs."""
+
+    def call(*words: object) -> Told:
+        came = subprocess.run(command(*words), capture_output=True, text=True, timeout=120, check=False)
+        return Told(came.returncode, came.stdout, came.stderr)
+
+    return call
+
+
 @contextmanager
 def starting() -> Iterator[Callable[..., subprocess.Popen]]:
     started = []

@@ -91,10 +91,10 @@ def slurm(start, until, monkeypatch):
                 daemon.wait(20)
 
 
-def test_a_real_slurm_gives_the_numbers_of_this_process(slurm, write_sweep, store, offtangent, same, tmp_path):
+def test_a_real_slurm_gives_the_numbers_of_this_process(slurm, write_sweep, store, program, same, tmp_path):
     sweep = write_sweep(cells=3)
     words = ("run", sweep.path, "--profile", "smoke", "--on", f"slurm:{slurm}", "--out", store, "--json")
-    told = offtangent(*words)
+    told = program(*words)
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["reused"], told.json["failures"]) == (3, 0, [])
     assert len(sweep.executors) == 3  # a job each
@@ -119,9 +119,9 @@ def test_a_slurm_job_that_dies_is_reported_and_the_others_go_on(slurm, write_swe
     assert outcome.computed == 1
 
 
-def test_submitits_stand_in_gives_the_numbers_of_this_process(write_sweep, store, offtangent, same, tmp_path):
+def test_submitits_stand_in_gives_the_numbers_of_this_process(write_sweep, store, program, same, tmp_path):
     sweep = write_sweep(cells=2)
-    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", "slurm:local", "--out", store, "--json")
+    told = program("run", sweep.path, "--profile", "smoke", "--on", "slurm:local", "--out", store, "--json")
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["failures"]) == (2, [])
     assert os.getpid() not in sweep.executors
@@ -139,9 +139,9 @@ def test_many_cells_go_to_slurm_in_few_jobs():
     assert lab.Placement("dask", "x").chunk(1000) == 1
 
 
-def test_slurm_without_slurm_is_refused_in_words(sweep, store, offtangent, monkeypatch):
+def test_slurm_without_slurm_is_refused_in_words(sweep, store, program, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", "slurm:x", "--out", store)
+    told = program("run", sweep.path, "--profile", "smoke", "--on", "slurm:x", "--out", store)
     assert told.status == 2
     assert "Traceback" not in told.err
     assert "sbatch" in told.err

@@ -117,6 +117,14 @@ def test_an_error_of_the_product_is_covered_when_it_is_declared(number):
     assert holds(bracket(y, x, product + off, rounding + np.abs(off), floor, method=""), expected)
 
 
+def test_a_residual_that_only_seems_to_vanish_is_not_believed():
+    """Ax is said to be y itself, give or take y: all of yᵀA⁻¹y is in the residual then."""
+    A, y, _ = case(0)
+    found = bracket(y, np.zeros(len(y)), y, np.abs(y), cholesky_floor(A), method="")
+    assert found.residual == 0
+    assert holds(found, truth(A, y))
+
+
 @pytest.mark.parametrize("number", range(0, 100, 10))
 def test_a_product_errs_by_no_more_than_its_bound(number):
     A, y, _ = case(number)

@@ -1,5 +1,7 @@
 """Conjugate gradients against a dense solve, and what they say of themselves."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -83,6 +85,18 @@ def test_at_most_steps_it_stops_and_says_that_it_has_not_converged():
     true = np.linalg.norm(b - A @ np.asarray(found.x), axis=0) / np.linalg.norm(b, axis=0)
     np.testing.assert_allclose(found.residual, true.max(), rtol=1e-8)
     assert found.residual > 1e-10
+
+
+def test_it_is_patient_while_the_residual_does_not_fall():
+    """At a condition of 1e6: the residual may rise up to √condition before it falls for good."""
+    seen = []
+    values = np.geomspace(1, 1e-6, 100)
+    b = np.random.default_rng(0).standard_normal((100, 1)) * np.sqrt(values)[:, None]
+    found = run(np.diag(values), b, tolerance=1e-9, most=2000, watch=lambda _, residual: seen.append(residual))
+    best = np.minimum.accumulate(seen)
+    assert max(len(list(group)) for _, group in itertools.groupby(best)) > 20
+    assert found.converged
+    np.testing.assert_allclose(found.x, b / values[:, None], rtol=1e-2)
 
 
 def test_every_column_is_solved_whatever_its_size():

@@ -66,8 +66,8 @@ def conjugate_gradients(
 ) -> Iterates:
     """Solve A x = b for each column of b to ‖b − Ax‖ ≤ tolerance·‖b‖, in the dtype of b, or stop at `most` steps.
 
-    `operator @ p` is the product. `watch(step, residual)` is called after each step. Stops early when the
-    residual has not fallen for 20 steps: then rounding is all that is left of it.
+    `operator @ p` is the product. `watch(step, residual)` is called after each step. Stops early when the residual
+    has not fallen for 20 steps and half of all: on its way it may rise for long, but then rounding is all there is.
     """
     sizes = np.maximum(np.asarray(jnp.linalg.norm(b, axis=0), np.float64), np.finfo(np.float32).tiny)
     state = _start(b, preconditioner)
@@ -83,7 +83,7 @@ def conjugate_gradients(
             watch(step, residual)
         if residual < best:
             best, best_at, best_x = residual, step, state.x
-        if residual <= tolerance or not np.isfinite(residual) or step - best_at >= 20:
+        if residual <= tolerance or not np.isfinite(residual) or step - best_at >= max(20, step // 2):
             break
     return Iterates(best_x, best, step, best <= tolerance, _ritz(np.array(alphas), np.array(betas)))
 
@@ -92,7 +92,8 @@ def _ritz(alphas: Float[np.ndarray, "s c"], betas: Float[np.ndarray, "s c"]) -> 
     """The ends of the spectra of the Lanczos matrices that conjugate gradients build implicitly."""
     low, high = np.inf, 0.0
     for alpha, beta in zip(alphas.T, betas.T, strict=True):
-        steps = int(np.argmin((alpha > 0) & np.isfinite(alpha))) if not (alpha > 0).all() else len(alpha)
+        good = (alpha > 0) & np.isfinite(alpha)
+        steps = len(alpha) if good.all() else int(np.argmin(good))
         if steps == 0:
             continue
         a, b = alpha[:steps], beta[:steps]
