@@ -146,7 +146,9 @@ def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
         text = doubt(found) if found.noise.estimate.doubtful else found.noise.estimate.assumption
         out.print(Text(f"The interval's assumption: {text}", style=style))
     if len(found.parts) > 1:
-        out.print(f"Predictions were made within {len(found.parts)} random parts; the rest is of the first part.")
+        out.print(f"Predictions were made within {len(found.parts)} random parts of the rows.")
+    if found.rows < len(found.merged.X):
+        out.print(f"Spectrum, complexity and training are those of {found.rows} random rows.")
     if page:
         out.print(Text(f"Report: {page}"), soft_wrap=True)
 

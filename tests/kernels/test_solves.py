@@ -265,6 +265,24 @@ def test_whole_numbers_and_jax_arrays_will_do(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_many_columns_are_bracketed_each_as_alone(method):
+    H, columns = Gram(relu_hidden, rows()), np.random.default_rng(5).standard_normal((N, 4)) * [1e-3, 1.0, 1.0, 1e3]
+    found = H.inverse_quadratics(columns, width=1e-6, method=method)
+    inverse = np.linalg.inv(H.dense())
+    for y, one in zip(columns.T, found, strict=True):
+        assert one.lower <= y @ inverse @ y <= one.upper
+        assert one.certified
+        assert one.width <= 1e-6
+
+
+def test_columns_that_are_none_are_refused():
+    with pytest.raises((InputError, TypeError), match=r"expected \(30, c\)|Type-check"):
+        Gram(relu_hidden, rows()).inverse_quadratics(Y)
+    with pytest.raises(InputError, match="y is zero"):
+        Gram(relu_hidden, rows()).inverse_quadratics(np.stack([Y, 0 * Y], axis=1))
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("ridge", [1.0, 1e20])
 def test_inputs_of_zeros_and_a_ridge_without_end_are_no_problem(method, ridge):
     found = Gram(relu_hidden, np.zeros((N, D)), ridge).inverse_quadratic(Y, method=method)

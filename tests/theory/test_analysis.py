@@ -11,7 +11,7 @@ from offtangent.data import available, check_inputs, digits, mnist, preprocess
 from offtangent.data import cifar10 as cifar
 from offtangent.kernels import Gram, relu_both, relu_hidden, ridge_regression
 from offtangent.linalg import Spectrum
-from offtangent.theory import analyse_labels, complexity, steps_to
+from offtangent.theory import analyse_labels, analysis, complexity, steps_to
 from offtangent.theory import label_spectrum as spectral
 
 RNG = np.random.default_rng(0)
@@ -148,6 +148,23 @@ def test_parts_are_predicted_apart_and_the_wrong_labels_still_found(sample):
     assert found.suspects.rows.shape == (200,)
     assert wrong[found.suspects.rows[:12]].sum() >= wrong[whole.suspects.rows[:12]].sum() - 2
     assert wrong.mean() <= found.noise.bound
+    assert found.rows == 200  # complexity and spectrum are of all rows, solved and multiplied without the inverse
+    assert found.complexity.lower <= whole.complexity.value <= found.complexity.upper
+    np.testing.assert_allclose(found.spectrum.values, whole.spectrum.values, rtol=1e-9)
+    assert found.curve.steps_to_1_percent == whole.curve.steps_to_1_percent
+    assert len(found.spectrum.shuffled) == 19
+    assert abs(found.spectrum.shuffled.mean() / whole.spectrum.shuffled.mean() - 1) < 0.1
+
+
+def test_more_rows_than_can_be_solved_for_are_drawn_from(sample, monkeypatch):
+    X, y, _, _ = sample
+    monkeypatch.setattr(analysis, "ROWS_IN_ALL", 90)
+    monkeypatch.setattr(spectral, "SMALL", 40)
+    monkeypatch.setattr(spectral, "EIGENPAIRS", 5)
+    found = analyse_labels(X, y, rows_at_once=110)
+    assert found.rows == 67  # three parts of 200, the first of them
+    assert len(found.spectrum.values) == 5
+    assert found.complexity.upper < found.spectrum.shuffled.min()
 
 
 def test_the_same_key_gives_the_same_and_another_other_shuffles(sample):

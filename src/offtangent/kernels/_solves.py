@@ -180,55 +180,58 @@ def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch 
     return Solution(x.reshape(shape), reached, run.iterations, reached <= tolerance, "conjugate gradients")
 
 
-def inverse_quadratic(H: "Gram", y: Any, width: float, method: str | None, watch: Watch | None) -> Bracket:
-    y = right_sides(y, len(H))[:, 0] if np.ndim(y) == 1 else _one_column(y)
-    if not y.any():
+def inverse_quadratics(H: "Gram", Y: Any, width: float, method: str | None, watch: Watch | None) -> tuple[Bracket, ...]:
+    Y = right_sides(Y, len(H))
+    if not Y.any(axis=0).all():
         raise InputError("y is zero: yᵀH⁻¹y is 0 for any H.")
     if choose(H, method) == "cholesky":
-        return _direct(H, y, watch)
+        return _direct(H, Y, watch)
     run = Iteration(H, watch)
     floor = _given(H.kernel, proven_floor(H, watch))
-    x, best, r = np.zeros_like(y), None, y
+    x, r, best = np.zeros_like(Y), Y.copy(), dict[int, Bracket]()
+    wide = list(range(Y.shape[1]))  # columns whose bracket is not narrow enough yet
     for _ in range(PASSES):
-        step, _ = run.correct(r[:, None], 1e-3)
-        product, error = (part[:, 0] for part in exact_product(H, (x[:, None] + step), watch))
+        step, _ = run.correct(r[:, wide], 1e-3)
+        tried = x[:, wide] + step
+        product, error = exact_product(H, tried, watch)
         trusted = floor if floor.value > 0 else run.estimated_floor()
-        found = bracket(
-            y, x + step[:, 0], product, error, trusted, method="conjugate gradients", iterations=run.iterations
-        )
-        if best is not None and not found.residual < best.residual:
+        better = []
+        for i, column in enumerate(wide):
+            parts = Y[:, column], tried[:, i], product[:, i], error[:, i]
+            found = bracket(*parts, trusted, method="conjugate gradients", iterations=run.iterations)
+            if column not in best or found.residual < best[column].residual:
+                best[column], x[:, column], r[:, column] = found, tried[:, i], Y[:, column] - product[:, i]
+                better.append(column)
+        wide = [column for column in better if best[column].width > width]
+        if not wide:
             break
-        best, x, r = found, x + step[:, 0], y - product
-        if best.width <= width:
-            return best
-    assert best is not None
-    if best.residual > 0.1:
+    worst = max(found.residual for found in best.values())
+    if worst > 0.1:
         raise InputError(
             f"yᵀH⁻¹y cannot be had for these {len(H)} inputs: after {run.iterations} iterations the residual is still "
-            f"{best.residual:.2g} of ‖y‖, and λ_min is about {run.estimated_floor().value:.1g} against λ_max of up to "
+            f"{worst:.2g} of ‖y‖, and λ_min is about {run.estimated_floor().value:.1g} against λ_max of up to "
             f"{float(np.sum(H.diag())):.2g}. Add a ridge, or look at the whole curve of ridges with "
             "offtangent.kernels.regularised(kernel, X, y)."
         )
-    return best
+    return tuple(best[column] for column in range(Y.shape[1]))
 
 
-def _direct(H: "Gram", y: Float[np.ndarray, "n"], watch: Watch | None) -> Bracket:
+def _direct(H: "Gram", Y: Float[np.ndarray, "n c"], watch: Watch | None) -> tuple[Bracket, ...]:
     matrix = H.dense()
     factor = factorise(matrix)
-    x = scipy.linalg.cho_solve(factor, y)
-    x = x + scipy.linalg.cho_solve(factor, y - matrix @ x)
-    product, error = exact_product(H, np.stack([x, np.ones_like(x)], axis=1), watch)
+    x = scipy.linalg.cho_solve(factor, Y)
+    x = x + scipy.linalg.cho_solve(factor, Y - matrix @ x)
+    product, error = exact_product(H, np.column_stack([x, np.ones(len(x))]), watch)
     floor = cholesky_floor(matrix, factor)
-    value = floor.value - float(error[:, 1].max())  # ‖E‖ is at most the largest sum of a row of |E|
-    if not (floor.certified and value > 0):
-        floor = Floor(
-            0.0,
-            False,
-            floor.rests_on if not floor.certified else "nothing: rounding of the kernel is as large as λ_min",
-        )
-        return bracket(y, x, product[:, 0], error[:, 0], floor, method="cholesky")
-    floor = _given(H.kernel, Floor(value, True, floor.rests_on))
-    return bracket(y, x, product[:, 0], error[:, 0], floor, method="cholesky")
+    value = floor.value - float(error[:, -1].max())  # ‖E‖ is at most the largest sum of a row of |E|
+    if floor.certified and value > 0:
+        floor = _given(H.kernel, Floor(value, True, floor.rests_on))
+    else:
+        drowned = "nothing: rounding of the kernel is as large as λ_min"
+        floor = Floor(0.0, False, drowned if floor.certified else floor.rests_on)
+    return tuple(
+        bracket(Y[:, k], x[:, k], product[:, k], error[:, k], floor, method="cholesky") for k in range(Y.shape[1])
+    )
 
 
 def _given(kernel: Any, floor: Floor) -> Floor:
@@ -296,7 +299,3 @@ def _counted(n: int, product: Callable[[np.ndarray], np.ndarray], watch: Watch |
 def _worst(r: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n c"]) -> float:
     sizes = np.maximum(np.linalg.norm(b, axis=0), np.finfo(np.float64).tiny)
     return float((np.linalg.norm(r, axis=0) / sizes).max())
-
-
-def _one_column(y: Any) -> Float[np.ndarray, "n"]:
-    raise InputError(f"y has shape {np.shape(y)}: yᵀH⁻¹y is of one vector; take the columns one by one.")

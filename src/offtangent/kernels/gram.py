@@ -223,7 +223,23 @@ class Gram:
         Certified where a lower bound for λ_min can be proven (by a Cholesky factorisation, a ridge, or the kernel's
         power series), otherwise conditional on an estimate of it; the result says which, and on what it rests.
         """
-        return _solves.inverse_quadratic(self, y, width, method, watch)
+        if np.ndim(y) != 1:
+            raise InputError(f"y has shape {np.shape(y)}: expected one vector; inverse_quadratics(Y) takes columns.")
+        (found,) = _solves.inverse_quadratics(self, y, width, method, watch)
+        return found
+
+    def inverse_quadratics(
+        self,
+        Y: Num[np.ndarray | Array, "n c"],
+        *,
+        width: float = 1e-3,
+        method: Method | None = None,
+        watch: Watch | None = None,
+    ) -> tuple[Bracket, ...]:
+        """yᵀH⁻¹y of every column y of Y, as `inverse_quadratic` has it, with one factorisation or iteration for all."""
+        if np.ndim(Y) != 2:
+            raise InputError(f"Y has shape {np.shape(Y)}: expected ({len(self)}, c), one column for each vector.")
+        return _solves.inverse_quadratics(self, Y, width, method, watch)
 
 
 def _check_not_equal(X: Float[np.ndarray, "n d"]) -> None:

@@ -141,8 +141,10 @@ def _inputs(found: LabelAnalysis) -> Section:
     if len(found.parts) > 1:
         lead += (
             f"\n\nThe data are large: predictions were made within {len(found.parts)} random parts of about "
-            f"{found.parts[0]} rows, and spectrum, complexity and training are those of the first part."
+            f"{found.parts[0]} rows."
         )
+    if found.rows < found.n - merged.dropped:
+        lead += f" Spectrum, complexity and training are those of {found.rows} random rows."
     return Section("Inputs and labels", lead, blocks, "inputs")
 
 
@@ -154,7 +156,7 @@ def _spectrum(found: LabelAnalysis) -> Section:
     line(plot, index[positive], values[positive], name="eigenvalues", colour="blue")
     style(plot, x="number of the eigenvalue", y="eigenvalue λ", log_x=True, log_y=True)
     how = "All eigenvalues" if found.spectrum.complete else f"The {len(values)} largest eigenvalues"
-    first = Figure("The spectrum of the kernel", f"{how} of $H^\\infty$ on {found.parts[0]} rows.", plot)
+    first = Figure("The spectrum of the kernel", f"{how} of $H^\\infty$ on {found.rows} rows.", plot)
 
     share = found.alignment
     plot, top = new_plot(), np.arange(1, len(share.share) + 1)

@@ -22,7 +22,8 @@ from offtangent.theory.label_spectrum import Alignment, LabelSpectrum, Predicted
 from offtangent.theory.label_tasks import Noise, labels_of
 from offtangent.theory.noise import Moments
 
-ROWS_AT_ONCE = 12_000  # rows whose kernel matrix is factorised in one piece, if there is the memory for it
+ROWS_AT_ONCE = 12_000  # rows whose kernel matrix is inverted in one piece, if there is the memory for it
+ROWS_IN_ALL = 65_536  # rows whose kernel matrix is solved by iteration, in about ten minutes on two cores
 COPIES = 5  # of the matrix, at most, at any time
 
 
@@ -50,7 +51,8 @@ class LabelAnalysis:
     kernel: str
     ridge: float  # added to the kernel matrix for spectrum and complexity
     parts: tuple[int, ...]  # rows of the parts that predictions were made within: one part if there was room
-    spectrum: LabelSpectrum  # of the first part
+    rows: int  # that spectrum, complexity and curve are of
+    spectrum: LabelSpectrum
     noise: Noise
     loo_error: float  # share of rows whose label is not predicted by the others; of numbers, 1 − R²
     suspects: Suspects
@@ -124,6 +126,7 @@ class LabelAnalysis:
             "preprocessing": describe(self.preprocessing),
             "kernel": self.kernel,
             "ridge": self.ridge,
+            "rows": self.rows,
             "parts": list(self.parts),
         }
 
@@ -150,9 +153,9 @@ def analyse_labels(
     names of labels 0, 1, …. Equal rows are merged first. Features are standardised, get a bias coordinate and are put
     on the unit sphere, unless said otherwise. `key` (of seed 0 by default) draws the shuffles and the parts.
 
-    Time O(n³) and memory 5n² floats up to `rows_at_once` rows (12 000, or what half of the free memory holds); beyond
-    that, predictions are made within random parts of at most that many rows, and spectrum, complexity and curve are
-    those of the first part.
+    Time O(n³) and memory 5n² floats up to `rows_at_once` rows (12 000, or what half of the free memory holds). Beyond
+    that, leave-one-out predictions and the noise are found within random parts of at most that many rows; spectrum,
+    complexity and curve are still of all rows, up to 65 536 (of more: of a random part), by iteration on tiles.
 
     >>> from offtangent.data import digits
     >>> found = analyse_labels(*digits(classes=(0, 1), samples=60))
@@ -172,8 +175,11 @@ def analyse_labels(
     Y = labels.columns(merged.y)
     rng = _generator(jax.random.key(0) if key is None else key)
     parts = _parts(len(Z), rows_at_once or _room(), rng)
+    (together, *_) = _parts(len(Z), ROWS_IN_ALL, rng)
 
     found: LabelSpectrum | None = None
+    if len(parts) > 1:
+        found = label_spectrum(Gram(kernel, Z[together], ridge=ridge), None, Y[together], rng, tell)
     moments, quadratic = Moments(0.0, 0.0, 0.0, 0.0), 0.0
     outputs, precision, sensitivity = np.empty_like(Y), np.empty(len(Y)), np.empty(len(Y))
     for number, rows in enumerate(parts):
@@ -209,6 +215,7 @@ def analyse_labels(
         kernel=kernel.name,
         ridge=float(ridge),
         parts=tuple(len(rows) for rows in parts),
+        rows=len(together),
         spectrum=found,
         noise=labels.noise(quadratic, moments, distinct, sensitivity),
         loo_error=verdict.error,

@@ -1,16 +1,14 @@
 """Labels in the spectrum of one kernel matrix: alignment, complexity, predicted training, next to shuffled labels."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float, Int
 
 from offtangent.kernels import Gram, Inverse, ridge_path
 from offtangent.kernels.regression import AT_ONCE
-from offtangent.linalg import Bracket, Spectrum
-from offtangent.linalg.bracket import bracket, cholesky_floor, factorise, matrix_product
+from offtangent.linalg import Spectrum
 from offtangent.theory.dynamics import largest_stable_rate
 from offtangent.theory.generalisation import Complexity, complexity
 from offtangent.theory.label_measure import MeasureBracket, exact_measure, lanczos_measure
@@ -18,6 +16,7 @@ from offtangent.theory.label_measure import MeasureBracket, exact_measure, lancz
 EIGENPAIRS = 100  # that are found of a large matrix
 SMALL = 1500  # rows up to which all eigenpairs are found, and on which the ridge is chosen
 SHUFFLES = 100
+TOGETHER = 20  # columns, of labels and shuffles, that a large matrix is solved for at once
 DONE = 0.01  # of the initial loss, where training counts as finished
 
 Watch = Callable[[str], None]
@@ -61,44 +60,60 @@ class LabelSpectrum:
 
 
 def label_spectrum(
-    H: Gram, inverse: Inverse, Y: Float[np.ndarray, "n k"], rng: np.random.Generator, tell: Watch
+    H: Gram, inverse: Inverse | None, Y: Float[np.ndarray, "n k"], rng: np.random.Generator, tell: Watch
 ) -> LabelSpectrum:
-    """All of it, for the columns of Y together. Time O(n²k) a few hundred times, beside what `Gram` does."""
-    n = len(H)
+    """All of it, for the columns of Y together. Time O(n²k) a few hundred times, beside what `Gram` does.
+
+    `inverse` is that of H where it fits into memory. Without it H is never held: it is multiplied with (in float32,
+    which is what the predicted curve is then good to) and solved for the labels and fewer shuffles at once.
+    """
+    n, k = Y.shape
     tell("finding eigenvectors")
     small = n <= SMALL
     spectrum = H.eigh() if small else H.eigh(EIGENPAIRS, watch=tell)
-    orders = [rng.permutation(n) for _ in range(SHUFFLES)]
-    tell("comparing with shuffled labels")
-    shuffled = np.array([complexity(quadratic, n) for quadratic in _shuffled(inverse, Y, orders)])
+    orders = [rng.permutation(n) for _ in range(SHUFFLES if inverse is not None else max(5, TOGETHER // k - 1))]
     rate = largest_stable_rate(spectrum) / 2
     if small:
         true, other = (exact_measure(spectrum, columns) for columns in (Y, Y[orders[0]]))
         best = ridge_path(spectrum, Y).best
     else:
-        matrix = H.dense()
         true, other = (
-            lanczos_measure(lambda v: matrix @ v, columns, rate=rate, loss=DONE, watch=tell)
+            lanczos_measure(_product(H, inverse), columns, rate=rate, loss=DONE, watch=tell)
             for columns in (Y, Y[orders[0]])
         )
         rows = np.sort(rng.choice(n, SMALL, replace=False))
         tell("choosing a ridge")
-        best = ridge_path(Spectrum.of(matrix[np.ix_(rows, rows)]), Y[rows]).best
-    tell("bounding the complexity")
-    brackets = _brackets(H, Y, tell)
+        best = ridge_path(Gram(H.kernel, H.X[rows], H.ridge).eigh(), Y[rows]).best
+    if inverse is None:
+        tell("bounding the complexity, of shuffled labels too")
+        found = H.inverse_quadratics(np.hstack([Y, *(Y[order] for order in orders)]), watch=tell)
+        brackets, values = found[:k], np.array([one.value for one in found[k:]]).reshape(-1, k)
+        quadratics = [_mean_square(row) for row in values]
+    else:
+        tell("bounding the complexity")
+        brackets = H.inverse_quadratics(Y, watch=tell)
+        tell("comparing with shuffled labels")
+        quadratics = list(_shuffled(inverse, Y, orders))
     ends = (_mean_square(np.array([getattr(b, end) for b in brackets])) for end in ("value", "lower", "upper"))
     value, lower, upper = (complexity(end, n) for end in ends)
-    certified = len(brackets) == 1 and brackets[0].certified
     return LabelSpectrum(
         values=spectrum.values,
         complete=small,
         alignment=_alignment(spectrum, Y, orders),
-        complexity=Complexity(value, lower, upper, certified),
-        by_column=tuple(replace(complexity(b, n), certified=certified) for b in brackets),
-        shuffled=shuffled,
+        complexity=Complexity(value, lower, upper, all(b.certified for b in brackets)),
+        by_column=tuple(complexity(b, n) for b in brackets),
+        shuffled=np.array([complexity(quadratic, n) for quadratic in quadratics]),
         curve=_curve(true, other, rate),
         ridge=best,
     )
+
+
+def _product(H: Gram, inverse: Inverse | None) -> Callable[[np.ndarray], np.ndarray]:
+    """V ↦ Hv through the matrix where it fits, else over its tiles in float32."""
+    if inverse is not None:
+        matrix = H.dense()
+        return lambda v: matrix @ v
+    return lambda v: np.asarray(H @ v.astype(np.float32), np.float64)
 
 
 def _shuffled(inverse: Inverse, Y: Float[np.ndarray, "n k"], orders: list[Int[np.ndarray, " n"]]) -> Iterator[float]:
@@ -113,21 +128,6 @@ def _shuffled(inverse: Inverse, Y: Float[np.ndarray, "n k"], orders: list[Int[np
 
 def _mean_square(quadratics: Float[np.ndarray, " k"]) -> float:
     return float(np.mean(np.maximum(quadratics, 0.0)))
-
-
-def _brackets(H: Gram, Y: Float[np.ndarray, "n k"], tell: Watch) -> list[Bracket]:
-    """yᵀH⁻¹y of every column: certified for one; for several, of the matrix as it is stored, factorised once."""
-    if Y.shape[1] == 1:
-        return [H.inverse_quadratic(Y[:, 0], watch=tell)]
-    matrix = H.dense()
-    factor = factorise(matrix)
-    floor = cholesky_floor(matrix, factor)
-    x = scipy.linalg.cho_solve(factor, Y)
-    x = x + scipy.linalg.cho_solve(factor, Y - matrix @ x)
-    products, errors = matrix_product(matrix, x)
-    return [
-        bracket(Y[:, k], x[:, k], products[:, k], errors[:, k], floor, method="cholesky") for k in range(Y.shape[1])
-    ]
 
 
 def _alignment(spectrum: Spectrum, Y: Float[np.ndarray, "n k"], orders: list[Int[np.ndarray, " n"]]) -> Alignment:
