@@ -108,6 +108,30 @@ def test_predictions_do_not_depend_on_how_many_inputs_are_done_at_once(monkeypat
     np.testing.assert_allclose(parts.variance, whole.variance, rtol=1e-9)
 
 
+MANY = RNG.standard_normal((400, 20)) / np.sqrt(20)
+LABELS = np.stack([np.sign(MANY[:, 0]), MANY[:, 1] * MANY[:, 2]], axis=1)
+
+
+def test_products_alone_predict_what_all_eigenpairs_do(monkeypatch):
+    times = np.array([0, 1, 7, 100, 2000])
+    new = np.vstack([MANY[:3], RNG.standard_normal((5, 20))])
+    expected = gradient_descent(relu_hidden, MANY, LABELS).predict(new, times)
+    monkeypatch.setattr(module, "FEW_ROWS", 100)
+    descent = gradient_descent(relu_hidden, MANY, LABELS)
+    found = descent.predict(new, times)
+    assert "spectrum" not in vars(descent)  # no eigenpairs were needed
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-7, atol=1e-8)
+
+
+def test_what_products_do_not_settle_comes_from_all_eigenpairs(monkeypatch):
+    expected = gradient_descent(relu_hidden, MANY, LABELS, rate=0.1).predict(MANY, np.array([10**6])).mean
+    monkeypatch.setattr(module, "FEW_ROWS", 100)
+    monkeypatch.setattr(module, "CHECKS", (3, 6))
+    descent = gradient_descent(relu_hidden, MANY, LABELS, rate=0.1)
+    np.testing.assert_allclose(descent.predict(MANY, np.array([10**6])).mean, expected, rtol=1e-9)
+    assert "spectrum" in vars(descent)
+
+
 @pytest.mark.parametrize("steps", [-1, 2.5, np.nan])
 def test_steps_that_are_no_counts_are_refused(steps):
     with pytest.raises(InputError, match="whole, 0 or more"):

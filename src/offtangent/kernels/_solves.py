@@ -19,7 +19,7 @@ from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
 from offtangent.linalg import Bracket, LowRank, Solution, Spectrum, conjugate_gradients, low_rank, pivoted_cholesky
 from offtangent.linalg.bracket import EPS, Floor, bracket, cholesky_floor, factorise, right_sides
 from offtangent.linalg.memory import memory_to_spare
-from offtangent.linalg.stream import product_with_error, series_floor
+from offtangent.linalg.stream import product_with_error, series_floor, tile_slices
 
 if TYPE_CHECKING:
     from offtangent.kernels.gram import Gram
@@ -71,6 +71,17 @@ def dense_from_tiles(kernel: Any, X: Float[np.ndarray, "n d"], precision: str | 
                 copy(*waiting.pop(0))
     for tile in waiting:
         copy(*tile)
+    return matrix
+
+
+def exact_matrix(kernel: Any, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
+    """K(X, X) in float64, accurate to rounding, each symmetric tile made once."""
+    matrix = np.empty((len(X), len(X)))
+    for rows, columns in tile_slices(len(X)):
+        tile = kernel.exact(X[rows]) if rows == columns else kernel.exact(X[rows], X[columns])
+        matrix[rows, columns] = tile
+        if rows != columns:
+            matrix[columns, rows] = tile.T
     return matrix
 
 

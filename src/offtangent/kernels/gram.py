@@ -22,7 +22,6 @@ from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels import _solves
 from offtangent.linalg import Bracket, Solution, Spectrum, SymmetricTiles
 from offtangent.linalg.memory import memory_to_spare
-from offtangent.linalg.stream import tile_slices
 from offtangent.linalg.tiles import check_length
 
 Method = Literal["cholesky", "conjugate gradients"]
@@ -154,15 +153,7 @@ class Gram:
 
     @cached_property
     def _matrix(self) -> Float[np.ndarray, "n n"]:
-        n = len(self)
-        matrix = np.empty((n, n))
-        for rows, columns in tile_slices(n):
-            tile = (
-                self.kernel.exact(self.X[rows]) if rows == columns else self.kernel.exact(self.X[rows], self.X[columns])
-            )
-            matrix[rows, columns] = tile
-            if rows != columns:
-                matrix[columns, rows] = tile.T
+        matrix = _solves.exact_matrix(self.kernel, self.X)
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix.flags.writeable = False
         return matrix

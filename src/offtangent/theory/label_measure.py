@@ -9,7 +9,7 @@ and (Gauss-Radau) m + 1 more with one node at zero, since (1 − ηλ)²ᵏ has 
 Meurant 2010, Section 6.2).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from offtangent._errors import InputError
 from offtangent.linalg import Spectrum
+from offtangent.linalg.lanczos import Krylov, Product, lanczos
 from offtangent.theory.dynamics import predict_residual, steps_to
 
 CHECKS = (25, 50, 100, 200, 400)  # numbers of products after which the bracket is looked at
@@ -73,7 +74,7 @@ def exact_measure(spectrum: Spectrum, Y: Float[np.ndarray, "n k"]) -> MeasureBra
 
 
 def lanczos_measure(
-    product: Callable[[Float[np.ndarray, "n k"]], Float[np.ndarray, "n k"]],
+    product: Product,
     Y: Float[np.ndarray, "n k"],
     *,
     rate: float,
@@ -87,12 +88,11 @@ def lanczos_measure(
     most = max(2, min(CHECKS[-1], len(Y), MEMORY // Y.size))
     checks = {*(m for m in CHECKS if m < most), most}
     found: MeasureBracket | None = None
-    for m, alphas, betas in _lanczos(product, Y, most):
+    for m, krylov in enumerate(lanczos(product, Y, most), start=1):
         if watch is not None:
             watch(f"predicting training: product {m}")
         if m in checks:
-            lengths = np.sum(Y**2, axis=0)
-            lower, upper = (_joined(alphas, betas, lengths, radau=radau) for radau in (False, True))
+            lower, upper = (_joined(krylov, radau=radau) for radau in (False, True))
             found = MeasureBracket(lower, upper, m)
             few, many = found.steps_to(loss, rate)
             if few is not None and many is not None and many <= max(CLOSE * few, few + 1):
@@ -101,42 +101,15 @@ def lanczos_measure(
     return found
 
 
-def _lanczos(
-    product: Callable[[np.ndarray], np.ndarray], Y: Float[np.ndarray, "n k"], most: int
-) -> Iterator[tuple[int, Float[np.ndarray, "m k"], Float[np.ndarray, "m k"]]]:
-    """Diagonals α and off-diagonals β of every column's tridiagonal matrix, orthogonalised in full; β_m comes last."""
-    n, k = Y.shape
-    basis, alphas, betas = np.empty((most + 1, n, k)), np.zeros((most, k)), np.zeros((most, k))
-    basis[0] = Y / np.linalg.norm(Y, axis=0)
-    for m in range(most):
-        w = product(basis[m])
-        alphas[m] = np.einsum("nk,nk->k", basis[m], w)
-        for _ in range(2):
-            for column in range(k):
-                known = basis[: m + 1, :, column]
-                w[:, column] -= known.T @ (known @ w[:, column])
-        size = np.linalg.norm(w, axis=0)
-        betas[m] = np.where(
-            size > 1e-12 * np.abs(alphas[: m + 1]).max(axis=0), size, 0.0
-        )  # an invariant space is whole
-        basis[m + 1] = np.where(betas[m] > 0, w / np.where(size > 0, size, 1.0), 0.0)
-        yield m + 1, alphas[: m + 1], betas[: m + 1]
-
-
-def _joined(
-    alphas: Float[np.ndarray, "m k"], betas: Float[np.ndarray, "m k"], lengths: Float[np.ndarray, " k"], *, radau: bool
-) -> Measure:
+def _joined(krylov: Krylov, *, radau: bool) -> Measure:
     values, energies = [], []
-    for alpha, beta, length in zip(alphas.T, betas.T, lengths, strict=True):
-        if not (beta > 0).all():  # the column ended before: exact
-            end = int(np.argmin(beta > 0)) + 1
-            alpha, beta = alpha[:end], beta[:end]
-        elif radau:
-            alpha = np.append(alpha, _node_at_zero(alpha, beta))
-            beta = np.append(beta, 0.0)
+    for column, length in enumerate(krylov.lengths):
+        alpha, beta = krylov.tridiagonal(column)
+        if radau and beta[-1] > 0:  # else the column ended before: exact
+            alpha, beta = np.append(alpha, _node_at_zero(alpha, beta)), np.append(beta, 0.0)
         nodes, vectors = scipy.linalg.eigh_tridiagonal(alpha, beta[:-1])
         values.append(np.maximum(nodes, 0.0))
-        energies.append(length * vectors[0] ** 2)
+        energies.append(length**2 * vectors[0] ** 2)
     return Measure(np.concatenate(values), np.concatenate(energies))
 
 
