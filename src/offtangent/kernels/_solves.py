@@ -1,6 +1,8 @@
 """How a Gram operator is solved, bracketed and diagonalised: the dense way where it fits, else by iteration."""
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # float64; measured in benchmarks/gram.py.
 DIRECT_ROWS = {"cpu": 10_000, "gpu": 20_000}
 DENSE_ROWS = 2000  # up to here all eigenpairs of the dense matrix cost less than to iterate
+HOST_THREADS = 4  # that make tiles in float64: each holds some 300 MB
 HOST_ROWS = 1024  # of a tile that is made to be copied: 4 MiB in float32, about a cache
 RANK = 1000  # of the preconditioner
 TERMS = 257  # of a kernel's power series, for the floor
@@ -75,13 +78,18 @@ def dense_from_tiles(kernel: Any, X: Float[np.ndarray, "n d"], precision: str | 
 
 
 def exact_matrix(kernel: Any, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
-    """K(X, X) in float64, accurate to rounding, each symmetric tile made once."""
+    """K(X, X) in float64, accurate to rounding, each symmetric tile made once, a few at a time."""
     matrix = np.empty((len(X), len(X)))
-    for rows, columns in tile_slices(len(X)):
+
+    def fill(at: tuple[slice, slice]) -> None:
+        rows, columns = at
         tile = kernel.exact(X[rows]) if rows == columns else kernel.exact(X[rows], X[columns])
         matrix[rows, columns] = tile
         if rows != columns:
             matrix[columns, rows] = tile.T
+
+    with ThreadPoolExecutor(min(HOST_THREADS, os.cpu_count() or 1)) as pool:  # NumPy leaves the interpreter free
+        list(pool.map(fill, tile_slices(len(X))))
     return matrix
 
 
