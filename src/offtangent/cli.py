@@ -60,7 +60,7 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
         except Interrupted as error:
             _stop(str(error), 130)
         except KeyboardInterrupt:
-            _stop("Interrupted. Run the same command again to go on.", 130)
+            _stop("Interrupted.", 130)
 
     return wrapped
 

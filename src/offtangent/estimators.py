@@ -7,6 +7,7 @@ Inputs are standardised, get a bias coordinate and are put on the unit sphere, u
 one with the smallest leave-one-out error.
 """
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.kernel_ = named_kernel(self.kernel)
         self.preprocessing_ = fit_preprocessing(X, self.preprocess, unit=self.unit, bias=self.bias)
         self.X_fit_ = self.preprocessing_(X)
+        if self.ridge != "auto" and not isinstance(self.ridge, Real):
+            raise InputError(f"ridge={self.ridge!r}: expected a number, or 'auto'.")
         self.ridge_ = _best_ridge(self.kernel_, self.X_fit_, Y) if self.ridge == "auto" else self.ridge
         self.dual_coef_ = ridge_regression(self.kernel_, self.X_fit_, Y, ridge=self.ridge_).coefficients
 

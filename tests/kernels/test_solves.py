@@ -6,10 +6,11 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+from mpmath import mp
 
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, _solves, arc_cosine, gaussian, regularised, relu_hidden
-from offtangent.linalg.stream import EPS
+from offtangent.kernels import Gram, _solves, arc_cosine, gaussian, regularised, relu_hidden, relu_output
+from offtangent.linalg.bracket import EPS
 
 N, D = 30, 4  # one size for all: compiled once
 METHODS = ["cholesky", "conjugate gradients"]
@@ -262,6 +263,49 @@ def test_whole_numbers_and_jax_arrays_will_do(method):
     for given in (y, jnp.asarray(y, jnp.float32)):
         found = H.inverse_quadratic(given, method=method)
         assert found.lower <= expected <= found.upper
+
+
+EXACT = {  # k(x, x') from lengths r, s, the cosine c and the angle t, in mpmath
+    "relu_hidden": (relu_hidden, lambda r, s, c, t: r * s * c * (mp.pi - t) / (2 * mp.pi)),
+    "relu_output": (relu_output, lambda r, s, c, t: r * s * (mp.sin(t) + (mp.pi - t) * c) / (2 * mp.pi)),
+    "gaussian": (gaussian(), lambda r, s, c, _: mp.exp(-(r * r + s * s - 2 * r * s * c) / 2)),
+}
+
+
+def truth_of(formula, X, y):
+    with mp.workdps(40):
+        rows_ = [[mp.mpf(float(v)) for v in row] for row in X]
+        lengths = [mp.sqrt(mp.fdot(row, row)) for row in rows_]
+        n = len(X)
+        K = mp.matrix(n, n)
+        for i in range(n):
+            for j in range(n):
+                c = mp.mpf(1) if i == j else mp.fdot(rows_[i], rows_[j]) / (lengths[i] * lengths[j])
+                K[i, j] = formula(lengths[i], lengths[j], c, mp.acos(min(c, mp.mpf(1))))
+        labels = mp.matrix([float(v) for v in y])
+        return (labels.T * mp.lu_solve(K, labels))[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", EXACT)
+def test_brackets_hold_for_rows_as_close_as_you_like(name, method):
+    """16 sets of 10 rows, the last 1e-2 to 1e-8 from the first, certified or not; refused when hopeless."""
+    kernel, formula = EXACT[name]
+    found = 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((10, 4)), rng.choice([-1.0, 1.0], 10)
+        X[-1] = X[0] + 10 ** -(2 + 6 * seed / 15) * rng.standard_normal(4)
+        try:
+            one = Gram(kernel, X).inverse_quadratic(y, method=method)
+        except InputError:  # singular to rounding
+            continue
+        expected = truth_of(formula, X, y)
+        assert one.lower <= expected <= one.upper
+        if method == "cholesky" and name != "gaussian" and seed <= 10:  # conditions up to 10¹²
+            assert abs(one.value / expected - 1) < 1e-3
+        found += 1
+    assert found >= 8
 
 
 @pytest.mark.parametrize("method", METHODS)

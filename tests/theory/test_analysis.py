@@ -85,7 +85,8 @@ def test_the_upper_bound_holds_on_hard_data(fraction):
         X, y, wrong = planted("cifar10", (0, 1), 300, fraction, seed=seed)
         found = analyse_labels(X, np.where(wrong, -y, y))
         assert wrong.mean() <= found.noise.bound
-        assert fraction > 0.02 or found.noise.bound < 0.5
+        assert wrong.mean() <= found.noise.even_bound <= found.noise.bound
+        assert fraction > 0.02 or found.noise.even_bound < 0.5
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +235,24 @@ def test_the_kernel_and_the_preprocessing_can_be_chosen_and_are_told(sample):
     np.testing.assert_allclose(found.spectrum.values, Spectrum.of(H).values, rtol=1e-8)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_numbers_of_any_size_are_analysed_alike(scale):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    y = X[:, 0] + 0.1 * rng.standard_normal(40)
+    found, other = (analyse_labels(X, labels, task="regression") for labels in (y, scale * y))
+    assert other.loo_error == pytest.approx(found.loo_error, rel=1e-6)
+    assert other.complexity.value == pytest.approx(found.complexity.value, rel=1e-6)
+
+
+def test_nearly_equal_rows_with_other_labels_are_hard_and_not_simple():
+    """At 1e-9 of each other no upper bound is left; the value is still that of the solution."""
+    X, y = digits(classes=(0, 1), samples=60)
+    close = np.vstack([X, X[0] + 1e-9 * np.eye(X.shape[1])[X.std(axis=0).argmax()]])
+    found = analyse_labels(close, np.append(y, -y[0]))
+    assert found.complexity.value > 10 * found.spectrum.shuffled.min()
+
+
 def test_every_stage_of_the_work_is_told(sample):
     told = []
     analyse_labels(*sample[:2], watch=told.append)
@@ -248,7 +267,7 @@ PARALLEL = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 1.0], [2.0, 4.0]])
 @pytest.mark.parametrize(
     ("X", "y", "settings", "answer"),
     [
-        (PARALLEL, [0, 1, 1, 1], {"preprocess": "raw", "bias": False}, "Rows 0 and 3 .*--ridge"),
+        (PARALLEL, [0, 1, 1, 1], {"preprocess": "raw", "bias": False}, "Rows 0 and 3 .* once prepared.*--ridge"),
         (np.ones((4, 2)), [0, 1, 0, 1], {}, "All 4 rows are equal"),
         ([[1.0], [2.0], [2.0]], [0, 1, 0], {}, None),
         ([[1.0], [1.0], [2.0]], [0, 1, 0], {}, "Once duplicate rows are merged"),

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from offtangent._errors import InputError
 from offtangent.data import digits, preprocess
 from offtangent.kernels import Inverse, LeaveOneOut, relu_hidden
-from offtangent.theory import Moments, noise_bound, noise_estimate, noise_variance_bound
+from offtangent.theory import InverseMoments, noise_bound, noise_estimate, noise_variance_bound
 
 
 def flipped(y, p, rng):
@@ -36,37 +36,37 @@ def test_the_mean_of_the_quadratic_is_the_formula(easy):
 def test_the_bound_holds_as_often_as_it_says_even_where_it_is_tight(easy, p):
     """99 % of 300 draws: at most 9 misses, which more than 1 % have with probability 10⁻³."""
     G, y = easy
-    moments, rng = Moments.of(G), np.random.default_rng(1)
+    moments, rng = InverseMoments.of(G), np.random.default_rng(1)
     draws = G.quadratic(np.stack([flipped(y, p, rng) for _ in range(300)], axis=1))
-    assert sum(noise_bound(draw, moments) < p for draw in draws) <= 9
+    assert sum(noise_bound(draw, moments, even=True) < p for draw in draws) <= 9
 
 
 def test_the_bound_is_close_on_easy_labels_and_loose_on_hard_ones(easy):
     G, y = easy
-    moments, rng = Moments.of(G), np.random.default_rng(2)
+    moments, rng = InverseMoments.of(G), np.random.default_rng(2)
     noisy = flipped(y, 0.05, rng)
-    assert noise_bound(G.quadratic(y)[0], moments) < 0.03
-    assert 0.05 < noise_bound(G.quadratic(noisy)[0], moments) < 0.15
+    assert noise_bound(G.quadratic(y)[0], moments, even=True) < 0.03
+    assert 0.05 < noise_bound(G.quadratic(noisy)[0], moments, even=True) < 0.15
     coins = rng.choice([-1.0, 1.0], len(y))
-    assert noise_bound(G.quadratic(coins)[0], moments) == 0.5
+    assert noise_bound(G.quadratic(coins)[0], moments, even=True) == 0.5
 
 
 def test_the_bound_of_several_classes_holds_wherever_wrong_labels_go():
     X, y = digits(samples=500)
     G = Inverse.of(relu_hidden.exact(preprocess(X, "standardised", bias=True)))
-    moments, rng, p = Moments.of(G), np.random.default_rng(3), 0.1
+    moments, rng, p = InverseMoments.of(G), np.random.default_rng(3), 0.1
     for spread in (1, 9):  # to the next class, or to any other
         for _ in range(30):
             wrong = np.where(rng.random(500) < p, (y + rng.integers(1, spread + 1, 500)) % 10, y)
             quadratic = G.quadratic((wrong[:, None] == np.arange(10)).astype(float)).sum()
-            assert p < noise_bound(quadratic, moments, classes=10) < 0.5
+            assert p < noise_bound(quadratic, moments, classes=10, even=True) < 0.5
 
 
 def test_moments_are_those_of_the_eigenvalues_and_add_up_over_blocks(easy):
     G, _ = easy
     values = np.linalg.eigvalsh(G @ np.eye(len(G)))
-    found = Moments.of(G)
-    np.testing.assert_allclose([found.trace, found.squares], [values.sum(), (values**2).sum()], rtol=1e-8)
+    found = InverseMoments.of(G)
+    np.testing.assert_allclose([found.trace, found.row_squares.sum()], [values.sum(), (values**2).sum()], rtol=1e-8)
     np.testing.assert_allclose(found.largest, values[-1], rtol=1e-2)
     twice = found + found
     assert (twice.trace, twice.largest) == (2 * found.trace, found.largest)
@@ -74,7 +74,7 @@ def test_moments_are_those_of_the_eigenvalues_and_add_up_over_blocks(easy):
 
 def test_the_variance_of_noise_in_numbers_is_bounded(easy):
     G, y = easy
-    moments, rng = Moments.of(G), np.random.default_rng(4)
+    moments, rng = InverseMoments.of(G), np.random.default_rng(4)
     smooth = y + 0.0
     bounds = [
         noise_variance_bound(G.quadratic(smooth + 0.5 * rng.standard_normal(len(y)))[0], moments) for _ in range(100)
@@ -83,9 +83,31 @@ def test_the_variance_of_noise_in_numbers_is_bounded(easy):
     assert np.median(bounds) < 0.5
 
 
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.5])
+def test_the_bound_for_uneven_chances_holds_where_one_class_alone_is_noisy(easy, p):
+    """99 % of 200 draws, all noise in one class: at most 7 misses, which more than 1 % have with probability 10⁻³."""
+    G, y = easy
+    moments, rng = InverseMoments.of(G), np.random.default_rng(6)
+    draws = G.quadratic(np.stack([np.where(y > 0, flipped(y, p, rng), y) for _ in range(200)], axis=1))
+    bounds = np.array([noise_bound(draw, moments) for draw in draws])
+    assert (bounds < p * (y > 0).mean()).sum() <= 7
+    assert bounds.min() < 0.5
+
+
+def test_the_bound_for_uneven_chances_holds_where_they_do_most_harm(easy):
+    """Coin flips at the rows of the smallest Gᵢᵢ, which cost the least complexity."""
+    G, y = easy
+    moments, rng, p = InverseMoments.of(G), np.random.default_rng(7), 0.1
+    worst = np.argsort(G.diagonal)[: int(2 * p * len(y))]
+    for _ in range(50):
+        wrong = y.copy()
+        wrong[worst] = rng.choice([-1.0, 1.0], len(worst))
+        assert p <= noise_bound(G.quadratic(wrong)[0], moments)
+
+
 def test_a_bound_needs_two_classes():
     with pytest.raises(InputError, match="at least two classes"):
-        noise_bound(1.0, Moments(1.0, 1.0, 1.0, 1.0), classes=1)
+        noise_bound(1.0, InverseMoments(np.ones(1), np.ones(1), 1.0), classes=1)
 
 
 def planted(n, p, hard, rng, classes=2):

@@ -97,7 +97,7 @@ def check_not_parallel(X: object, *, rows: Int[np.ndarray, " n"] | None = None) 
     first, second = array[found.first], array[found.second]
     named = (found.first, found.second) if rows is None else (int(rows[found.first]), int(rows[found.second]))
     if np.array_equal(first, second):
-        how = "are equal"
+        how = "are equal" if rows is None else "are equal once prepared"
     else:
         at = np.abs(first).argmax()
         with np.errstate(over="ignore"):

@@ -107,7 +107,8 @@ def _read_npz(source: Path, labels: str | int | Path | None) -> tuple[np.ndarray
 def _read_npy_pair(source: Path, labels: str | int | Path | None) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(labels, str | Path):
         raise InputError(
-            f"{source} holds inputs alone: give a second .npy file with the labels, load((inputs, labels))."
+            f"{source} holds inputs alone: give a second .npy file with the labels: load((inputs, labels)), or "
+            "--label labels.npy."
         )
     arrays = []
     for path in (source, _existing(labels)):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from offtangent.kernels.gram import Gram
 
 # Up to here a Cholesky factorisation in float64, n³/3, beats a pass in float32, a hundred products and two passes in
-# float64; measured in benchmarks/gram.py.
+# float64: MNIST's first 7500 take 20 s on two cores, and 15 000 by iteration 31 s (benchmarks/mnist.py).
 DIRECT_ROWS = {"cpu": 10_000, "gpu": 20_000}
 DENSE_ROWS = 2000  # up to here all eigenpairs of the dense matrix cost less than to iterate
 HOST_THREADS = 4  # that make tiles in float64: each holds some 300 MB
@@ -36,6 +36,7 @@ RANK = 1000  # of the preconditioner
 TERMS = 257  # of a kernel's power series, for the floor
 PASSES = 8  # corrections in float64 before giving up
 MOST = 500  # iterations between two corrections
+PROBES, PROBED = 4, 1e-5  # random vectors, and the residual to which they are solved, where λ_min is estimated
 RANGE = 1e25  # of the diagonal, beyond which float32, whose range is 1e±38, has no room for sums and shifts
 
 Watch = Callable[[str], None]
@@ -133,6 +134,10 @@ class Iteration:
         if self.watch is not None:
             self.watch(text)
 
+    def probe(self) -> None:
+        """Solve for random vectors, for their Ritz values: labels may hardly touch what λ_min belongs to."""
+        self.correct(np.random.default_rng(1).standard_normal((len(self.H), PROBES)), PROBED)
+
     def correct(self, r: Float[np.ndarray, "n c"], tolerance: float) -> tuple[Float[np.ndarray, "n c"], bool]:
         """An approximate H⁻¹r, and whether conjugate gradients came as close as they were asked to."""
         sizes = np.maximum(np.linalg.norm(r, axis=0), np.finfo(np.float64).tiny)
@@ -150,8 +155,14 @@ class Iteration:
         return np.asarray(found.x, np.float64) * sizes, found.converged
 
     def estimated_floor(self) -> Floor:
-        """P⁻¹H has its smallest eigenvalue below its Ritz values; half the smallest of these stands for it."""
+        """P⁻¹H has its smallest eigenvalue below its Ritz values; half the smallest of these stands for it.
+
+        Tiles in float32 are off by a matrix of norm about ε√n max H: an eigenvalue near that may as well be zero.
+        """
         shift = float(self.preconditioner.shift)
+        unseen = 10 * float(np.finfo(np.float32).eps) * len(self.H) ** 0.5 * float(self.H.diag().max())
+        if not self.ritz * shift / 2 > unseen:
+            return Floor(0.0, False, f"nothing: λ_min is below {unseen:.2g}, where float32 tiles say nothing of it")
         return Floor(
             self.ritz * shift / 2 if np.isfinite(self.ritz) else 0.0,
             False,
@@ -207,6 +218,8 @@ def inverse_quadratics(H: "Gram", Y: Any, width: float, method: str | None, watc
         return _direct(H, Y, watch)
     run = Iteration(H, watch)
     floor = _given(H.kernel, proven_floor(H, watch))
+    if not floor.value > 0:
+        run.probe()
     x, r, best = np.zeros_like(Y), Y.copy(), dict[int, Bracket]()
     wide = list(range(Y.shape[1]))  # columns whose bracket is not narrow enough yet
     for _ in range(PASSES):
@@ -240,6 +253,9 @@ def _direct(H: "Gram", Y: Float[np.ndarray, "n c"], watch: Watch | None) -> tupl
     factor = factorise(matrix)
     x = scipy.linalg.cho_solve(factor, Y)
     x = x + scipy.linalg.cho_solve(factor, Y - matrix @ x)
+    # Between rows that nearly point the same way the dense matrix is right, and the streamed product only says by how
+    # much it may be wrong: the value is from the one, the bounds are from the other.
+    values = 2 * np.sum(Y * x, axis=0) - np.sum(x * (matrix @ x), axis=0)
     product, error = exact_product(H, np.column_stack([x, np.ones(len(x))]), watch)
     floor = cholesky_floor(matrix, factor)
     value = floor.value - float(error[:, -1].max())  # ‖E‖ is at most the largest sum of a row of |E|
@@ -249,7 +265,8 @@ def _direct(H: "Gram", Y: Float[np.ndarray, "n c"], watch: Watch | None) -> tupl
         drowned = "nothing: rounding of the kernel is as large as λ_min"
         floor = Floor(0.0, False, drowned if floor.certified else floor.rests_on)
     return tuple(
-        bracket(Y[:, k], x[:, k], product[:, k], error[:, k], floor, method="cholesky") for k in range(Y.shape[1])
+        bracket(Y[:, k], x[:, k], product[:, k], error[:, k], floor, method="cholesky", value=float(values[k]))
+        for k in range(Y.shape[1])
     )
 
 
@@ -299,7 +316,7 @@ def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch:
         forward = _counted(n, lambda v: np.asarray(product(operator, jnp.asarray(v, jnp.float32))), watch, "Lanczos")
         _, vectors = scipy.sparse.linalg.eigsh(forward, k=k, which="LA", tol=1e-5, v0=start)
     vectors, _ = np.linalg.qr(np.asarray(vectors, np.float64))
-    return Spectrum.refined(vectors, exact_product(H, vectors, watch)[0])
+    return Spectrum.refined(vectors, exact_product(H, vectors, watch)[0], which=which)
 
 
 def _counted(n: int, product: Callable[[np.ndarray], np.ndarray], watch: Watch | None, what: str) -> Any:

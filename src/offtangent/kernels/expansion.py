@@ -30,6 +30,7 @@ from offtangent.kernels.arcs import arc1
 from offtangent.kernels.moments import Moments, between
 from offtangent.kernels.pairs import Pair, root
 from offtangent.special import Activation
+from offtangent.special.hermite import hermite_times
 
 REACH = 13  # √φ(13) = 3e-19, and |h_n|√φ < 0.7 at any degree: for σ of polynomial growth nothing is left beyond
 DYADIC = 14  # panels [2^{-k-1}, 2^{-k}]: down to where rz is of order 1/8, for r up to 2¹¹
@@ -158,17 +159,7 @@ def _nodes(terms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     z = (ends[:-1, None] + half * (1 + NODES)).ravel()
     bell = np.exp(-(z**2) / 4) / (2 * math.pi) ** 0.25  # √φ: half in each factor, so that h_n√φ stays bounded
     weights = (half * WEIGHTS).ravel() * bell
-    return z, weights * bell, weights[:, None] * np.stack(_hermite(terms, z, bell), axis=1)
-
-
-def _hermite(terms: int, z: Any, start: Any) -> list[Any]:
-    """h_n(z)·start for n < terms, by h_{n+1} = (z h_n − √n h_{n−1})/√(n+1)."""
-    result = [start]
-    before, now = 0 * start, start
-    for n in range(terms - 1):
-        before, now = now, (z * now - math.sqrt(n) * before) / math.sqrt(n + 1)
-        result.append(now)
-    return result
+    return z, weights * bell, weights[:, None] * np.stack(list(hermite_times(terms - 1, z, bell)), axis=1)
 
 
 def _fixed_rule(function: Any, lengths: Any, terms: int) -> tuple[Any, Any, Any]:

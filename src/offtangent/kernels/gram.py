@@ -5,7 +5,7 @@ in float64: through the dense matrix where it fits and is faster, else by iterat
 the residual in float64.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -20,12 +20,13 @@ from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs, check_not_parallel
 from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels import _solves
+from offtangent.kernels._solves import Watch
+from offtangent.kernels.angular import AngularKernel
 from offtangent.linalg import Bracket, Solution, Spectrum, SymmetricTiles
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.linalg.tiles import check_length
 
 Method = Literal["cholesky", "conjugate gradients"]
-Watch = Callable[[str], None]
 
 
 @runtime_checkable
@@ -57,9 +58,10 @@ class Gram:
 
     Without a ridge, two inputs that make the matrix singular are refused by name: equal ones and, for a homogeneous
     kernel, those in the same direction. `budget` is what kept tiles may take on each device, in bytes (0: keep none,
-    recompute all in each product); by default a third of the memory that is free. `devices` shares rows and tiles out
-    among them. `precision` is that of the inner products in `H @ v` and inside iterative solves, such as
-    "tensorfloat32" on a GPU (default: the highest); what a solve reports is measured in float64 anyhow.
+    recompute all in each product); by default a third of the memory that is free. `devices` shares rows and tiles of
+    products out among them; what a solve checks in float64 is streamed on the first. `precision` is that of the inner
+    products in `H @ v` and inside iterative solves, such as "tensorfloat32" on a GPU (default: the highest); what a
+    solve reports is measured in float64 anyhow.
 
     >>> from offtangent.kernels import relu_hidden
     >>> Gram(relu_hidden, np.eye(2)).dense().round(15)
@@ -86,6 +88,8 @@ class Gram:
             raise InputError(f"budget={self.budget}: the memory for kept tiles is a number of bytes, 0 or more.")
         if self.devices is not None and not len(self.devices):
             raise InputError("devices is empty: give jax.devices(), some of them, or None for the first.")
+        if self.precision is not None:
+            _check_precision(self.kernel, self.precision)
         homogeneous = getattr(self.kernel, "degree", None) is not None
         checked = check_inputs(self.X, nonzero=self.ridge == 0 and homogeneous)
         if self.ridge == 0:
@@ -241,6 +245,17 @@ def _check_not_equal(X: Float[np.ndarray, "n d"]) -> None:
             f"Rows {first} and {second} of X (counted from 0) are equal, so the Gram matrix is singular; {len(groups)} "
             f"rows occur more than once. Merge the duplicates into one row each, or add a ridge."
         )
+
+
+def _check_precision(kernel: Kernel, precision: str) -> None:
+    if not isinstance(kernel, AngularKernel):
+        raise InputError(f"precision={precision!r}: the kernel {kernel.name} takes none; leave it out.")
+    try:
+        jax.eval_shape(lambda: jnp.matmul(jnp.ones((1, 1)), jnp.ones((1, 1)), precision=precision))
+    except ValueError:
+        raise InputError(
+            f"precision={precision!r}: JAX knows 'highest', 'high', 'default', 'float32', 'tensorfloat32', 'bfloat16' …"
+        ) from None
 
 
 def _check_diagonal(diagonal: Any, positive: bool) -> None:

@@ -10,13 +10,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.pairs import Pair, pair_of, polar
+from offtangent.linalg.bracket import EPS
 
-EPS = float(np.finfo(np.float64).eps)
 EVALUATION = 32  # units of ε, relative to √(k(x,x) k(x',x')), for the arithmetic after the cosine, in each layer
 
 

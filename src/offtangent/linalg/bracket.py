@@ -60,8 +60,12 @@ def bracket(
     *,
     method: str,
     iterations: int = 0,
+    value: float | None = None,
 ) -> Bracket:
-    """The bracket of yᵀA⁻¹y from an approximate solution x, Ax = `product` ± `error`, and λ_min(A) ≥ floor."""
+    """The bracket of yᵀA⁻¹y from an approximate solution x, Ax = `product` ± `error`, and λ_min(A) ≥ floor.
+
+    `value` is a better guess than 2yᵀx − xᵀ`product`, if there is one; it is kept where it lies in the bracket.
+    """
     rounding = (len(y) + 4) * EPS
     r = y - product
     quadratic = 2 * float(y @ x) - float(x @ product)
@@ -72,7 +76,7 @@ def bracket(
     beyond = worst**2 / floor.value * (1 + 4 * EPS) if floor.value > 0 else np.inf
     lower, upper = max(quadratic - slack, 0.0), quadratic + slack + beyond
     return Bracket(
-        value=min(max(quadratic, lower), upper),
+        value=min(max(quadratic if value is None else value, lower), upper),
         lower=lower,
         upper=upper,
         certified=floor.certified and floor.value > 0,

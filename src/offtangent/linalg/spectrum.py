@@ -23,6 +23,7 @@ class Spectrum:
     values: Float[np.ndarray, "r"]
     vectors: Float[np.ndarray, "n r"]  # orthonormal columns
     residuals: Float[np.ndarray, "r"] | None = None  # ‖Av − λv‖, where eigenpairs were found by iteration
+    which: Literal["largest", "smallest"] = "largest"  # the end of the spectrum that they are, if not all
 
     @classmethod
     def of(
@@ -53,10 +54,16 @@ class Spectrum:
             values, vectors = scipy.linalg.eigh(
                 np.asarray(matrix, np.float64), subset_by_index=wanted, driver=driver, check_finite=False
             )
-        return cls(np.ascontiguousarray(values[::-1]), np.ascontiguousarray(vectors[:, ::-1]))
+        return cls(np.ascontiguousarray(values[::-1]), np.ascontiguousarray(vectors[:, ::-1]), which=which)
 
     @classmethod
-    def refined(cls, basis: Float[np.ndarray, "n r"], product: Float[np.ndarray, "n r"]) -> "Spectrum":
+    def refined(
+        cls,
+        basis: Float[np.ndarray, "n r"],
+        product: Float[np.ndarray, "n r"],
+        *,
+        which: Literal["largest", "smallest"] = "largest",
+    ) -> "Spectrum":
         """The best eigenpairs within an orthonormal basis Q, given AQ (Rayleigh-Ritz), with their residuals.
 
         Each value lies within its residual of an eigenvalue of A, and, where that one stands apart, within the
@@ -67,7 +74,7 @@ class Spectrum:
         values, turn = values[::-1], turn[:, ::-1]
         vectors = basis @ turn
         residuals = np.linalg.norm(product @ turn - vectors * values, axis=0)
-        return cls(np.ascontiguousarray(values), np.ascontiguousarray(vectors), residuals)
+        return cls(np.ascontiguousarray(values), np.ascontiguousarray(vectors), residuals, which)
 
     @property
     def complete(self) -> bool:

@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-SAMPLE = 256  # rows on which the length of the series' head is chosen
-EPS = float(np.finfo(np.float64).eps)
+from offtangent.linalg.bracket import EPS
 
-Watch = Callable[[float], None]  # told the share of the pass that is done
-BlockWithError = Callable[[Array, Array], tuple[Array, Array]]  # K(X1, X2) and a bound on its error, entry by entry
-DiagonalWithError = Callable[[Array], tuple[Array, Array]]
+SAMPLE = 256  # rows on which the length of the series' head is chosen
+
+Share = Callable[[float], None]  # told the share of the pass that is done
+Block = Callable[[Array, Array], tuple[Array, Array]]  # K(X1, X2) and a bound on its error, entry by entry
+Diagonal = Callable[[Array], tuple[Array, Array]]
 
 
 def rows_per_tile() -> int:
@@ -44,7 +45,7 @@ class Cut(NamedTuple):
     def zeros_after(self, x: Float[np.ndarray | Array, "n *c"]) -> Float[Array, "N *c"]:
         return jnp.pad(jnp.asarray(x), ((0, self.size * self.groups - self.n), *((0, 0),) * (x.ndim - 1)))
 
-    def pairs(self, watch: Watch | None) -> Iterator[tuple[int, int]]:
+    def pairs(self, watch: Share | None) -> Iterator[tuple[int, int]]:
         """The first rows of the two groups of each tile on and above the diagonal."""
         total = self.groups * (self.groups + 1) // 2
         done = 0
@@ -57,12 +58,12 @@ class Cut(NamedTuple):
 
 
 def product_with_error(
-    block: BlockWithError,
-    diagonal: DiagonalWithError,
+    block: Block,
+    diagonal: Diagonal,
     X: Float[np.ndarray, "n d"],
     x: Float[np.ndarray, "n c"],
     *,
-    watch: Watch | None = None,
+    watch: Share | None = None,
 ) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"]]:
     """K(X, X) x in float64 and a bound on its error, entry by entry: that of the kernel and that of the sum.
 
@@ -83,8 +84,8 @@ def product_with_error(
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3), donate_argnums=(6,))
 def _add_tile(
-    block: BlockWithError,
-    diagonal: DiagonalWithError,
+    block: Block,
+    diagonal: Diagonal,
     size: int,
     same: bool,
     X: Array,
@@ -118,7 +119,7 @@ def series_floor(
     coefficients: Float[np.ndarray, "terms"],
     directions: Float[np.ndarray, "n d"],
     *,
-    watch: Watch | None = None,
+    watch: Share | None = None,
 ) -> float:
     """A proven lower bound for λ_min of g(UUᵀ), for g(u) = Σ a_l u^l with all a_l ≥ 0 and unit rows U.
 

@@ -39,19 +39,20 @@ def answers(found: LabelAnalysis) -> list[tuple[str, str]]:
     """The main numbers as questions and answers, in words: for the page's top and for the terminal."""
     shuffled, value = found.spectrum.shuffled, found.complexity
     low, high = found.curve.steps_to_1_percent
-    known = high if high is not None else low
+    steps = f"{low} steps or more" if high is None else f"{high} steps"
     later = found.curve.shuffled_steps
     told = [
         (
             "How hard are the labels?",
             f"complexity {value.value:.3g}; shuffled {shuffled.mean():.3g} ± {shuffled.std(ddof=1):.2g}"
-            + (", harder than shuffled ones" if value.value > shuffled.max() else ""),
+            + (", harder than shuffled ones" if value.value > 1.001 * shuffled.max() else "")
+            + ("" if np.isfinite(value.upper) else "; at least, for nearly equal rows leave no upper bound"),
         ),
         (
             "How fast will they be learnt?",
             "1 % of the loss is never reached"
-            if known is None
-            else f"{known} steps to 1 % of the loss at the rate {found.curve.rate:.3g}"
+            if low is None
+            else f"{steps} to 1 % of the loss at the rate {found.curve.rate:.3g}"
             + ("" if later is None else f"; shuffled, {later}"),
         ),
         ("How well does a label follow from the others?", _follow(found)),
@@ -92,7 +93,14 @@ def _how_many(found: LabelAnalysis) -> str:
         return f"no number is right or wrong; {_variance(found)}"
     low, high = noise.estimate.lower, noise.estimate.upper
     assert noise.bound is not None
-    bound = f"at most {noise.bound:.1%} by the complexity" if noise.bound < 0.5 else "the complexity gives no bound"
+    assert noise.even_bound is not None
+    bound = "the complexity gives no bound"
+    if noise.bound < 0.5:
+        bound = f"at most {noise.bound:.1%} by the complexity"
+    if noise.even_bound < 0.5:
+        bound += f", {noise.even_bound:.1%} if all labels had the same chance to go wrong"
+    if low >= 0.5:
+        return "the labels do not follow from the features: half or more are not what the others predict"
     return f"about {noise.estimate.fraction:.1%} ({low:.1%} to {high:.1%}); {bound}"
 
 
@@ -217,15 +225,17 @@ def _noise(found: LabelAnalysis) -> Section:
         f"Kernel ridge regression, leaving out one row at a time; ridge of least error: {found.spectrum.ridge:.3g}.",
         plot,
     )
-    if estimate is None or noise.bound is None:
+    if estimate is None or noise.bound is None or noise.even_bound is None:
         lead = "A number is not right or wrong, so there is no fraction of wrong labels. "
         lead += f"From the complexity, {noise.level:.0%} sure: {_variance(found)}."
         return Section("Label noise", lead, [figure], "noise")
-    bound = f"at most {noise.bound:.2%}" if noise.bound < 0.5 else "no bound below 50 %"
+    why = "each label goes wrong independently, with whatever chance up to one half; that makes labels harder"
+    bounds = [f"at most {b:.2%}" if b < 0.5 else "no bound below 50 %" for b in (noise.bound, noise.even_bound)]
     rows: list[Sequence[Cell]] = [
         (f"about {estimate.fraction:.2%}", "estimated from the predictions that disagree with their labels"),
         (f"{estimate.lower:.2%} to {estimate.upper:.2%}", f"{estimate.level:.0%} interval, under the assumption below"),
-        (bound, f"by the complexity alone, {noise.level:.0%} sure: more random noise would make the labels harder"),
+        (bounds[0], f"by the complexity alone, {noise.level:.0%} sure: {why}"),
+        (bounds[1], "the same, if all labels have the same chance to go wrong"),
     ]
     blocks: list[Table | Note | Figure] = [
         Table("Wrong labels", ("fraction", "where it comes from"), rows),

@@ -38,7 +38,7 @@ def hermite(k_max: int, z: Float[ArrayLike, "*shape"]) -> Float[Array, " orders 
     Array([1.    , 2.    , 2.1213, 0.8165], dtype=float32...)
     """
     k_max, z = _order("k_max", k_max), jnp.asarray(z)
-    return jnp.stack(list(_orders(k_max, z, jnp.ones_like(z))))
+    return jnp.stack(list(hermite_times(k_max, z, jnp.ones_like(z))))
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _order(name: str, value: int) -> int:
     return order
 
 
-def _orders(k_max: int, z: Any, start: Any) -> Iterator[Any]:
+def hermite_times(k_max: int, z: Any, start: Any) -> Iterator[Any]:
     """h_k(z)·start for k = 0, …, k_max, on NumPy and JAX arrays alike."""
     before, now = 0 * start, start
     yield now
@@ -147,4 +147,4 @@ def _quadrature(
             f"negligible beside √E[σ²] = {math.sqrt(energy):.1e}. It must grow slower than exp(z²/8)."
         )
     weighted = weights * weighted
-    return np.array([weighted @ h for h in _orders(order, z, root)]), energy
+    return np.array([weighted @ h for h in hermite_times(order, z, root)]), energy

@@ -41,7 +41,7 @@ from offtangent.theory.movement import (
     movement_bound,
     movement_radius,
 )
-from offtangent.theory.noise import Moments, NoiseEstimate, noise_bound, noise_estimate, noise_variance_bound
+from offtangent.theory.noise import InverseMoments, NoiseEstimate, noise_bound, noise_estimate, noise_variance_bound
 from offtangent.theory.predictions import Descent, Predicted, gradient_descent
 from offtangent.theory.prescriptions import Prescription, prescribe
 
@@ -51,7 +51,7 @@ __all__ = [
     "Features",
     "GeneralisationBound",
     "LabelAnalysis",
-    "Moments",
+    "InverseMoments",
     "MovementBound",
     "NoiseEstimate",
     "Predicted",

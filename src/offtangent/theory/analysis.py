@@ -16,11 +16,12 @@ from offtangent._errors import InputError
 from offtangent.data import Merged, Preprocessing, check_labels, check_not_parallel, fit_preprocessing, merge_duplicates
 from offtangent.data._keys import check_key
 from offtangent.kernels import Gram, Inverse, Kernel, LeaveOneOut, relu_hidden
+from offtangent.kernels._solves import Watch
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.theory.generalisation import Complexity
-from offtangent.theory.label_spectrum import Alignment, LabelSpectrum, PredictedCurve, Watch, label_spectrum
+from offtangent.theory.label_spectrum import Alignment, LabelSpectrum, PredictedCurve, label_spectrum
 from offtangent.theory.label_tasks import Noise, labels_of
-from offtangent.theory.noise import Moments
+from offtangent.theory.noise import InverseMoments
 
 ROWS_AT_ONCE = 12_000  # rows whose kernel matrix is inverted in one piece, if there is the memory for it
 ROWS_IN_ALL = 65_536  # rows whose kernel matrix is solved by iteration, in about ten minutes on two cores
@@ -107,10 +108,11 @@ class LabelAnalysis:
                 "assumption": estimate.assumption if estimate else None,
                 "doubtful": estimate.doubtful if estimate else None,
                 "bound": self.noise.bound,
+                "even_bound": self.noise.even_bound,
                 "variance_bound": self.noise.variance_bound,
                 "bound_level": self.noise.level,
             },
-            "steps_to_1_percent": low if high is None else high,
+            "steps_to_1_percent": high,
             "steps_to_1_percent_between": [low, high],
             "steps_to_1_percent_shuffled": curve.shuffled_steps,
             "rate": curve.rate,
@@ -180,7 +182,7 @@ def analyse_labels(
     found: LabelSpectrum | None = None
     if len(parts) > 1:
         found = label_spectrum(Gram(kernel, Z[together], ridge=ridge), None, Y[together], rng, tell)
-    moments, quadratic = Moments(0.0, 0.0, 0.0, 0.0), 0.0
+    moments, quadratic = InverseMoments(np.zeros(0), np.zeros(0), 0.0), 0.0
     outputs, precision, sensitivity = np.empty_like(Y), np.empty(len(Y)), np.empty(len(Y))
     for number, rows in enumerate(parts):
         where = "" if len(parts) == 1 else f", part {number + 1} of {len(parts)}"
@@ -189,7 +191,7 @@ def analyse_labels(
         matrix = H.dense()
         tell(f"inverting it{where}")
         inverse = _inverse(matrix)
-        moments, quadratic = moments + Moments.of(inverse), quadratic + labels.quadratic(inverse, Y[rows])
+        moments, quadratic = moments + InverseMoments.of(inverse), quadratic + labels.quadratic(inverse, Y[rows])
         if found is None:
             found = label_spectrum(H, inverse, Y[rows], rng, tell)
         del inverse
@@ -243,7 +245,7 @@ def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float, bias:
         try:
             check_not_parallel(Z, rows=merged.first)
         except InputError as error:
-            hint = "" if bias else " With a bias coordinate (the default) different rows never do."
+            hint = "" if bias else " With a bias coordinate (the default) they do not."
             raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.{hint}") from None
 
 

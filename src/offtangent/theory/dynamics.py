@@ -32,10 +32,6 @@ class PredictedResidual:
     unknown: float  # energy of y outside the known eigenvectors, taken as never learnt
     lower: Float[np.ndarray, "t"]  # the same taken as learnt as fast as the last known direction
 
-    @property
-    def upper(self) -> Float[np.ndarray, "t"]:
-        return self.norm
-
 
 def largest_stable_rate(spectrum: Spectrum) -> float:
     """2/λ_max: from this learning rate on gradient descent on ½‖y − u‖² diverges.
@@ -43,6 +39,10 @@ def largest_stable_rate(spectrum: Spectrum) -> float:
     >>> largest_stable_rate(Spectrum.of(np.diag([4.0, 1.0])))
     0.5
     """
+    if spectrum.which == "smallest" and not spectrum.complete:
+        raise InputError(
+            "The spectrum holds the smallest eigenvalues only; λ_max is needed: H.eigh(k) finds the largest."
+        )
     largest = float(spectrum.values.max())
     if not largest > 0:
         raise InputError(f"The largest eigenvalue is {largest:g}: gradient descent learns nothing at any rate.")

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from offtangent.kernels import Gram, Inverse, ridge_path
+from offtangent.kernels._solves import Watch
 from offtangent.kernels.regression import AT_ONCE
 from offtangent.linalg import Spectrum
 from offtangent.theory.dynamics import largest_stable_rate
@@ -18,8 +19,6 @@ SMALL = 1500  # rows up to which all eigenpairs are found, and on which the ridg
 SHUFFLES = 100
 TOGETHER = 20  # columns, of labels and shuffles, that a large matrix is solved for at once
 DONE = 0.01  # of the initial loss, where training counts as finished
-
-Watch = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)

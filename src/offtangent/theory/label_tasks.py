@@ -11,7 +11,7 @@ from offtangent._errors import InputError
 from offtangent.kernels import Inverse
 from offtangent.theory.noise import (
     BOUND_LEVEL,
-    Moments,
+    InverseMoments,
     NoiseEstimate,
     noise_bound,
     noise_estimate,
@@ -38,7 +38,8 @@ class Verdict:
 class Noise:
     """How many labels are wrong. Of numbers none is right or wrong: only the noise's variance is bounded."""
 
-    bound: float | None  # on the fraction of wrong labels, from the complexity
+    bound: float | None  # on the fraction of wrong labels, from the complexity, whatever the chance of each
+    even_bound: float | None  # the same if every label had the same chance to go wrong
     estimate: NoiseEstimate | None  # of the fraction, from the predictions
     variance_bound: float | None  # for numbers: on the share of noise in the variance of the labels
     level: float  # of the bounds
@@ -60,7 +61,7 @@ class Labels(Protocol):
         self, values: Float[np.ndarray, " m"], outputs: Float[np.ndarray, "m k"], precision: Float[np.ndarray, " m"]
     ) -> Verdict: ...
     def noise(
-        self, quadratic: float, moments: Moments, verdict: Verdict, sensitivity: Float[np.ndarray, " m"]
+        self, quadratic: float, moments: InverseMoments, verdict: Verdict, sensitivity: Float[np.ndarray, " m"]
     ) -> Noise: ...
 
 
@@ -102,11 +103,12 @@ class Classes:
         return Verdict(scores, margins, predicted, wrong, float(wrong.mean()))
 
     def noise(
-        self, quadratic: float, moments: Moments, verdict: Verdict, sensitivity: Float[np.ndarray, " m"]
+        self, quadratic: float, moments: InverseMoments, verdict: Verdict, sensitivity: Float[np.ndarray, " m"]
     ) -> Noise:
         count = len(self.names)
         estimate = noise_estimate(verdict.margins, sensitivity, verdict.wrong, classes=count)
-        return Noise(noise_bound(quadratic, moments, classes=count), estimate, None, BOUND_LEVEL)
+        bound, even = (noise_bound(quadratic, moments, classes=count, even=even) for even in (False, True))
+        return Noise(bound, even, estimate, None, BOUND_LEVEL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +141,10 @@ class Numbers:
         return Verdict(scores, scores, predicted, scores > OUTLIER, error)
 
     def noise(
-        self, quadratic: float, moments: Moments, verdict: Verdict, sensitivity: Float[np.ndarray, " m"]
+        self, quadratic: float, moments: InverseMoments, verdict: Verdict, sensitivity: Float[np.ndarray, " m"]
     ) -> Noise:
         del verdict, sensitivity
-        return Noise(None, None, min(noise_variance_bound(quadratic, moments), 1.0), BOUND_LEVEL)
+        return Noise(None, None, None, min(noise_variance_bound(quadratic, moments), 1.0), BOUND_LEVEL)
 
 
 def labels_of(y: Float[np.ndarray, " n"], task: str, names: Sequence[str] | None) -> Classes | Numbers:
@@ -159,7 +161,8 @@ def labels_of(y: Float[np.ndarray, " n"], task: str, names: Sequence[str] | None
     if task == "regression" or (task == "auto" and names is None and not whole):
         if names is not None:
             raise InputError(f"The labels are names ({', '.join(names[:5])} …), not numbers: no regression on them.")
-        return Numbers(y, float(y.mean()), float(y.std()))
+        unit = float(np.abs(y).max())  # squares of very large or small numbers would over- or underflow
+        return Numbers(y, unit * float((y / unit).mean()), unit * float((y / unit).std()))
     if 2 * len(found) > len(y) and len(found) > 2:
         raise InputError(
             f"There are {len(found)} different labels in {len(y)} rows: too many for classes. If they are numbers, "
