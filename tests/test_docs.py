@@ -68,3 +68,12 @@ def test_every_link_in_the_docs_leads_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_guide_to_any_network_runs_and_its_orders_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks(ROOT / "docs" / "taylor.md", "python")), "taylor.md", "exec"), names)
+    whole = names["f"](names["end"], names["X"])
+    np.testing.assert_allclose(names["model"](names["end"], names["X"]), whole, atol=1e-4)
+    assert "Orders of the Taylor series" in (tmp_path / "regime.html").read_text()

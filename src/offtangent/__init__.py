@@ -5,10 +5,12 @@ The rooms load when they are first used, so ``import offtangent`` costs next to 
     special     activations and polynomials
     data        inputs and labels
     networks    the learners of the papers
+    taylor      a network seen through its derivatives
     linalg      spectra and solves
     kernels     a network seen as a kernel
     theory      what the papers prove, as functions
     training    one loop over optax
+    regime      a trained network measured
     estimators  scikit-learn faces
     report      figures and pages
     lab         experiments: cells, executors, the store, claims
@@ -21,7 +23,8 @@ from types import ModuleType
 from offtangent._version import __version__
 
 ROOMS = (
-    "special", "data", "networks", "linalg", "kernels", "theory", "training", "estimators", "report", "lab", "papers",
+    "special", "data", "networks", "taylor", "linalg", "kernels", "theory", "training", "regime", "estimators",
+    "report", "lab", "papers",
 )  # fmt: skip
 
 __all__ = ["ROOMS", "__version__"]

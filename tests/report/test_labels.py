@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from offtangent.report import render, write
-from offtangent.report.labels import answers, labels_page, plain
+from offtangent.report.labels import answers, labels_page
+from offtangent.report.text import escaped
 from offtangent.theory import analyse_labels
 
 RNG = np.random.default_rng(0)
@@ -52,7 +53,7 @@ def test_the_suspects_stand_with_their_labels_and_what_is_predicted(classes):
     assert len(table.rows) == 50
     assert [row[0] for row in table.rows] == classes.suspects.rows[:50].tolist()
     row, label, predicted, *_ = table.rows[0]
-    assert label == plain(classes.classes[int(classes.y[row])])
+    assert label == escaped(classes.classes[int(classes.y[row])])
     assert predicted != label
 
 

@@ -4,6 +4,7 @@ from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import arc_cosine, arcsin, gaussian, relu_both, relu_hidden, relu_output
 from offtangent.kernels.cross import Cross
 from offtangent.kernels.deep import deep, hermite_remainder
+from offtangent.kernels.empirical import TangentKernel, empirical_conjugate, empirical_ntk
 from offtangent.kernels.finite import tangent_gram
 from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.inverse import Inverse
@@ -35,4 +36,7 @@ __all__ = [
     "RidgePath",
     "Inverse",
     "tangent_gram",
+    "empirical_ntk",
+    "empirical_conjugate",
+    "TangentKernel",
 ]

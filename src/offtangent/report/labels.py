@@ -6,6 +6,7 @@ import numpy as np
 
 from offtangent.report.figures import PALETTE, Figure, line, new_plot, points, style
 from offtangent.report.page import Badge, Cell, Note, Page, Section, Table
+from offtangent.report.text import escaped
 from offtangent.theory import LabelAnalysis
 
 SHOWN = 50  # suspects in the table
@@ -24,7 +25,7 @@ def labels_page(found: LabelAnalysis, name: str, facts: Mapping[str, str] | None
         _suspects(found),
     ]
     summary: list[Figure | Table | Note] = [
-        Table("In short", ("question", "answer"), [(question, plain(answer)) for question, answer in answers(found)])
+        Table("In short", ("question", "answer"), [(question, escaped(answer)) for question, answer in answers(found)])
     ]
     if found.noise.estimate and found.noise.estimate.doubtful:
         summary.append(Note(doubt(found), "warn"))
@@ -32,7 +33,7 @@ def labels_page(found: LabelAnalysis, name: str, facts: Mapping[str, str] | None
         f"{found.n} rows of {found.features} features, labels: {kind}. Nothing was trained: all of this follows from "
     )
     lead += "the kernel of an infinitely wide network."
-    return Page(f"The labels of {plain(name)}", lead, sections, dict(facts or {}), summary)
+    return Page(f"The labels of {escaped(name)}", lead, sections, dict(facts or {}), summary)
 
 
 def answers(found: LabelAnalysis) -> list[tuple[str, str]]:
@@ -76,11 +77,6 @@ def doubt(found: LabelAnalysis) -> str:
     )
 
 
-def plain(text: str) -> str:
-    """Text in which a dollar sign is a dollar sign."""
-    return text.replace("$", r"\$")
-
-
 def _follow(found: LabelAnalysis) -> str:
     if found.classes is None:
         return f"R² = {1 - found.loo_error:.3f}, leaving one out"
@@ -119,7 +115,7 @@ def _which(found: LabelAnalysis) -> str:
 
 
 def _name(found: LabelAnalysis, label: float) -> str:
-    return f"{label:.6g}" if found.classes is None else plain(found.classes[int(label)])
+    return f"{label:.6g}" if found.classes is None else escaped(found.classes[int(label)])
 
 
 def _inputs(found: LabelAnalysis) -> Section:
@@ -130,7 +126,7 @@ def _inputs(found: LabelAnalysis) -> Section:
         by_class = found.spectrum.by_column if len(found.classes) > 2 else ()
         columns = ("class", "rows", "complexity against the rest") if by_class else ("class", "rows")
         rows: list[Sequence[Cell]] = [
-            (plain(name), count, *([by_class[i].value] if by_class else []))
+            (escaped(name), count, *([by_class[i].value] if by_class else []))
             for i, (name, count) in enumerate(zip(found.classes, found.counts or (), strict=True))
         ]
         blocks.append(Table("Classes", columns, rows))

@@ -42,6 +42,11 @@ def paragraphs(text: str) -> str:
     return "".join(f"<p>{to_html(part.strip())}</p>" for part in re.split(r"\n\s*\n", text) if part.strip())
 
 
+def escaped(text: str) -> str:
+    """`text` in which a dollar sign is a dollar sign: for names and words of a user's own."""
+    return text.replace("$", r"\$")
+
+
 def plain(text: str) -> str:
     """`text` without its dollar signs, unescaped: for a window's title, where no markup is possible."""
     return _FORMULA.sub(lambda found: found["display"] or found["inline"] or "$", text)

@@ -1,0 +1,219 @@
+"""The tangent and conjugate kernels of any network f(params, x), at its own width and weights.
+
+    K(x, x') = J(x) J(x')ᵀ,      J(x) = ∂f(θ; x)/∂θ, a row for each output.
+
+As an operator, K v = J (Jᵀ v): one vjp and one jvp through the network, a block of samples at a time, no Jacobian is
+ever held. Dense, the Jacobians of two blocks of samples are held and multiplied.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from offtangent._errors import InputError
+from offtangent.taylor._checks import check_outputs, check_some
+
+AT_ONCE = 1 << 26  # numbers of a Jacobian that are held at once: 256 MB in float32
+BATCH = 256  # samples that go through the network together
+
+HIGHEST = jax.lax.Precision.HIGHEST
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TangentKernel:
+    """The empirical NTK of f at `params` on inputs X: an operator, and the matrix in three forms.
+
+    `K @ v` takes and gives arrays shaped like f's outputs, (n,) or (n, k), or with one more axis for many vectors.
+    """
+
+    f: Callable[..., Any]
+    params: PyTree
+    X: PyTree
+
+    def __post_init__(self) -> None:
+        check_some(self.params)
+        check_outputs(self.f, self.params, self.X)
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """The shape of f's outputs on X: (n,) or (n, k)."""
+        return tuple(eqx.filter_eval_shape(self.f, self.params, self.X).shape)
+
+    def __len__(self) -> int:
+        return self.outputs[0]
+
+    def __repr__(self) -> str:
+        return f"TangentKernel({_count(self.params)} parameters, outputs {self.outputs})"
+
+    def __matmul__(self, v: Float[Array | np.ndarray, "n *rest"]) -> Float[Array, "n *rest"]:
+        """J(Jᵀv), in the dtype of f. Time: two passes through the network a vector, memory that of one block."""
+        v = jnp.asarray(v)
+        if v.shape == self.outputs:
+            return _product(self.f, self.params, self.X, v)
+        if v.shape[:-1] == self.outputs:
+            columns = [_product(self.f, self.params, self.X, v[..., i]) for i in range(v.shape[-1])]
+            return jnp.stack(columns, axis=-1)
+        raise InputError(
+            f"The vector has shape {v.shape}: expected that of the outputs, {self.outputs}, or one axis more."
+        )
+
+    def dense(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p *kk"]:
+        """K(X, X2), by default K(X, X): (n, p) for one output, (n, p, k, k) for k of them.
+
+        Time O(npk²P) for P parameters, and k passes a sample through the network.
+        """
+        return _blocks(self, X2, _every_pair)
+
+    def trace(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p"]:
+        """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩, the trace of each k × k block. Time O(npkP)."""
+        return _blocks(self, X2, _sum)
+
+    def diagonal(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p k"]:
+        """⟨∂f_j(x), ∂f_j(x')⟩ for each output j: the kernel of each output by itself. Time O(npkP)."""
+        return _blocks(self, X2, _each_output)
+
+
+def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKernel:
+    """The tangent kernel of any f(params, x) at `params`: `K @ v`, `K.dense()`, `K.trace()`, `K.diagonal()`.
+
+    `f` is batched, as for `taylor.expand`; leaves of `params` that hold no floating-point numbers are left alone.
+
+    >>> K = empirical_ntk(lambda w, x: x @ w, jnp.ones(2), jnp.array([[1.0, 2.0], [0.0, 1.0]]))
+    >>> K.dense()
+    array([[5., 2.],
+           [2., 1.]], dtype=float32)
+    """
+    return TangentKernel(f, params, jax.tree.map(jnp.asarray, X))
+
+
+def empirical_conjugate(
+    features: Callable[..., Any], params: PyTree, X: PyTree, X2: PyTree | None = None
+) -> Float[np.ndarray, "n p"]:
+    """The conjugate kernel φ(x)ᵀφ(x'): that of training the last layer alone on the features φ(params, x), (n, k).
+
+    Where the network divides its output by √m, let φ do so too. Time O(npk), beside one pass of the samples.
+
+    >>> empirical_conjugate(lambda w, x: jnp.maximum(x @ w, 0), jnp.eye(2), jnp.array([[1.0, -1.0], [2.0, 1.0]]))
+    array([[1., 2.],
+           [2., 5.]], dtype=float32)
+    """
+    sides = [jax.tree.map(jnp.asarray, side) for side in ((X,) if X2 is None else (X, X2))]
+    for side in sides:
+        check_outputs(features, params, side)
+    run = eqx.filter_jit(features)
+    values = [
+        np.concatenate(
+            [np.asarray(run(params, _take(side, slice(at, at + BATCH)))) for at in range(0, _len(side), BATCH)]
+        )
+        for side in sides
+    ]
+    values = [value.reshape(len(value), -1) for value in values]
+    return np.asarray(values[0] @ values[-1].T)
+
+
+def _product(f: Callable[..., Any], params: PyTree, X: PyTree, v: Array) -> Array:
+    size = min(BATCH, len(v))
+    pull = None
+    for at in range(0, len(v), size):
+        part = _pull(f, params, _take(X, slice(at, at + size)), v[at : at + size])
+        pull = part if pull is None else jax.tree.map(jnp.add, pull, part)
+    pushed = [_push(f, params, _take(X, slice(at, at + size)), pull) for at in range(0, len(v), size)]
+    return jnp.concatenate(pushed)
+
+
+@eqx.filter_jit
+def _pull(f: Callable[..., Any], params: PyTree, X: PyTree, v: Array) -> PyTree:
+    """Jᵀv."""
+    moving, fixed = eqx.partition(params, eqx.is_inexact_array)
+    value, back = jax.vjp(lambda p: f(eqx.combine(p, fixed), X), moving)
+    return back(v.astype(value.dtype))[0]
+
+
+@eqx.filter_jit
+def _push(f: Callable[..., Any], params: PyTree, X: PyTree, u: PyTree) -> Array:
+    """Ju."""
+    moving, fixed = eqx.partition(params, eqx.is_inexact_array)
+    return jax.jvp(lambda p: f(eqx.combine(p, fixed), X), (moving,), (u,))[1]
+
+
+@eqx.filter_jit
+def _jacobian(f: Callable[..., Any], params: PyTree, X: PyTree) -> list[Float[Array, "n k _"]]:
+    """∂f/∂θ of every sample and output, a matrix for each leaf of the parameters."""
+    moving, fixed = eqx.partition(params, eqx.is_inexact_array)
+
+    def one(x: PyTree) -> PyTree:
+        batch = jax.tree.map(lambda leaf: leaf[None], x)
+        return jax.jacrev(lambda p: jnp.atleast_1d(f(eqx.combine(p, fixed), batch)[0]))(moving)
+
+    found = jax.tree.leaves(jax.vmap(one)(X))
+    return [leaf.reshape(*leaf.shape[:2], -1) for leaf in found]
+
+
+@eqx.filter_jit
+def _every_pair(J1: list[Array], J2: list[Array]) -> Array:
+    return _added("iap,jbp->ijab", J1, J2)
+
+
+@eqx.filter_jit
+def _sum(J1: list[Array], J2: list[Array]) -> Array:
+    return _added("iap,jap->ij", J1, J2)
+
+
+@eqx.filter_jit
+def _each_output(J1: list[Array], J2: list[Array]) -> Array:
+    return _added("iap,jap->ija", J1, J2)
+
+
+def _added(letters: str, J1: list[Array], J2: list[Array]) -> Array:
+    parts = [jnp.einsum(letters, a, b, precision=HIGHEST) for a, b in zip(J1, J2, strict=True)]
+    return sum(parts[1:], start=parts[0])
+
+
+def _blocks(K: TangentKernel, X2: PyTree | None, multiply: Callable[..., Array]) -> np.ndarray:
+    """Blocks of two Jacobians at a time; on and above the diagonal only, where both sides are the same."""
+    same = X2 is None
+    other = K.X if X2 is None else jax.tree.map(jnp.asarray, X2)
+    if not same:
+        check_outputs(K.f, K.params, other)
+    k = math.prod(K.outputs[1:])
+    size = max(1, AT_ONCE // (2 * k * _count(K.params)))
+    rows, columns = (
+        [slice(at, min(at + size, _len(side))) for at in range(0, _len(side), size)] for side in (K.X, other)
+    )
+    found: np.ndarray | None = None
+    for i, row in enumerate(rows):
+        J1 = _jacobian(K.f, K.params, _take(K.X, row))
+        for j, column in enumerate(columns):
+            if same and j < i:
+                continue
+            J2 = J1 if same and j == i else _jacobian(K.f, K.params, _take(other, column))
+            block = np.asarray(multiply(J1, J2))
+            if found is None:
+                found = np.empty((_len(K.X), _len(other), *block.shape[2:]), block.dtype)
+            found[row, column] = block
+            if same and j > i:
+                turned = np.swapaxes(block, 0, 1)
+                found[column, row] = np.swapaxes(turned, 2, 3) if block.ndim == 4 else turned
+    assert found is not None
+    alone = len(K.outputs) == 1  # one output, and no axis for it
+    return found.reshape(found.shape[:2]) if alone and found.ndim > 2 else found
+
+
+def _take(X: PyTree, rows: slice) -> PyTree:
+    return jax.tree.map(lambda leaf: leaf[rows], X)
+
+
+def _len(X: PyTree) -> int:
+    return int(jax.tree.leaves(X)[0].shape[0])
+
+
+def _count(params: PyTree) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(params, eqx.is_inexact_array)))
