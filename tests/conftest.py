@@ -2,8 +2,10 @@
 
 import importlib.util
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +19,15 @@ import browser
 # its third. The processes that tests start inherit this, and whoever runs the tests may set another.
 if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=2 {os.environ.get('XLA_FLAGS', '')}".strip()
+
+# What one process has compiled the others need not: the workers of this session, and all processes that tests start,
+# share a folder of compiled programs, which goes with the session. JAX looks a program up by its text, the flags and
+# the versions. It writes files in place, so that another process may read half of one: then JAX warns, and compiles;
+# pyproject.toml lets this one warning pass.
+OURS = "" if "JAX_COMPILATION_CACHE_DIR" in os.environ else tempfile.mkdtemp(prefix="offtangent-compiled-")
+if OURS:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = OURS
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 # Linear algebra in one thread: with more workers than cores, threads that wait for each other cost up to ten times the
 # work they share. This is for the processes that tests start; NumPy may be loaded here already (see below).
@@ -49,6 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("unhurried", deadline=None)  # a busy machine is no bug
     settings.load_profile("unhurried")
     threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]), user_api="blas")
+
+
+def pytest_unconfigure() -> None:
+    if OURS:
+        shutil.rmtree(OURS, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

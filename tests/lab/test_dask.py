@@ -16,12 +16,11 @@ from offtangent._errors import InputError
 JAX_BODY = """
 import jax
 import jax.numpy as jnp
-key = jax.random.key(cell.number)
-W = jax.random.normal(key, (64, 64))
-step = jax.jit(lambda v: jnp.tanh(W @ v) / jnp.linalg.norm(v))
+W = np.random.default_rng(cell.number).standard_normal((64, 64)).astype(np.float32)
+step = jax.jit(lambda W, v: jnp.tanh(W @ v) / jnp.linalg.norm(v))
 v = jnp.ones(64)
 for _ in range(20):
-    v = step(v)
+    v = step(W, v)
 threads = os.environ.get("NPROC", "")
 return xr.Dataset({"v": ("i", np.asarray(v)), "mean": ((), float(v.mean())), "threads": ((), threads)})
 """
@@ -58,6 +57,17 @@ class Cluster:
         while len(living := [worker for worker in self.workers if worker.poll() is None]) < 2:
             self.add()
         return living
+
+    def only(self, *prefix):
+        """One worker alone, started with a prefix: the others are ended."""
+        for worker in self.workers:
+            end(worker)
+        return self.add(*prefix)
+
+
+def end(process):
+    process.kill()
+    process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +110,7 @@ def test_a_sweep_survives_a_killed_worker(pair, write_sweep, store, start, comma
 
 
 def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
-    start, until, write_sweep, store, offtangent, same, tmp_path
+    pair, write_sweep, store, offtangent, same, tmp_path, request
 ):
     """Where the store is, the worker sees an empty folder of the same name, which stays empty."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
@@ -110,9 +120,9 @@ def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
     if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system allows no view of the disk of one's own")
     sweep = write_sweep(cells=3)
-    cluster = Cluster(start, until, tmp_path)
-    worker = cluster.add(*hidden)
-    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", f"dask:{cluster.address}", "--out", store,
+    worker = pair.only(*hidden)
+    request.addfinalizer(lambda: end(worker))  # no other test may meet it
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", f"dask:{pair.address}", "--out", store,
                       "--json")  # fmt: skip
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["failures"]) == (3, [])

@@ -32,6 +32,7 @@ AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 MpiDefault=none
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 ReturnToService=2
 KillWait=1
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
@@ -106,7 +107,7 @@ def test_a_real_slurm_gives_the_numbers_of_this_process(slurm, write_sweep, stor
 
 def test_a_slurm_job_that_dies_is_reported_and_the_others_go_on(slurm, write_sweep, store, monkeypatch):
     """The accounting that submitit would ask is not there."""
-    monkeypatch.setattr("offtangent.lab.executors.LOOK", 1.0)
+    monkeypatch.setattr("offtangent.lab.executors.LOOK", 0.5)
     body = """
     if cell.number == 1:
         os.system("scancel --full --signal=KILL $SLURM_JOB_ID")

@@ -101,12 +101,12 @@ PROFILES = {
             Training("digits", samples=360, width=2000, seeds=3, steps=(60, 60, 40)),
             Training("mnist", samples=200, width=300, seeds=3, steps=(30, 30, 20)),
         ),
-        widths=(100, 1000, 10_000),
+        widths=(100, 600, 4000),
         scales=(0.01, 1.0),
         samples=20,
         dim=10,
-        steps=100,
-        inside_seeds=3,
+        steps=60,
+        inside_seeds=2,
     ),
     "laptop": Config(
         trainings=(
