@@ -28,12 +28,31 @@ def jacobian(f, params, x):
 
 
 @pytest.mark.parametrize("name", models.ALL)
+def test_the_kernel_of_real_models_is_the_product_of_their_jacobians(name):
+    with jax.enable_x64(True):
+        f, params, x = models.in_float64(models.ALL[name]())
+        J = jacobian(f, params, x)
+        K = empirical_ntk(f, params, x)
+        v = np.random.default_rng(0).standard_normal(K.outputs)
+        full = np.einsum("iap,jbp->ijab", J, J)
+        np.testing.assert_allclose(K.dense().reshape(full.shape), full, rtol=1e-10, atol=1e-12)
+        expected = np.einsum("ijab,jb->ia", full, v.reshape(len(K), -1)).reshape(v.shape)
+        np.testing.assert_allclose(K @ v, expected, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("outputs", [(), (3,)], ids=["one output", "three outputs"])
 @pytest.mark.parametrize("size", [1 << 26, 1], ids=["at once", "a sample at a time"])
-def test_all_forms_are_products_of_jacobians(name, size, monkeypatch):
+def test_all_forms_are_the_same_however_many_samples_are_done_at_once(outputs, size, monkeypatch):
     monkeypatch.setattr(empirical, "AT_ONCE", size)
     monkeypatch.setattr(empirical, "BATCH", 2)
     with jax.enable_x64(True):
-        f, params, x = models.in_float64(models.ALL[name]())
+        rng = np.random.default_rng(0)
+        params = {"w": jnp.asarray(rng.standard_normal((4, 5))), "a": jnp.asarray(rng.standard_normal((5, *outputs)))}
+        x = jnp.asarray(rng.standard_normal((5, 4)))
+
+        def f(params, x):
+            return jnp.tanh(x @ params["w"]) @ params["a"]
+
         J = jacobian(f, params, x)
         K = empirical_ntk(f, params, x)
         full = np.einsum("iap,jbp->ijab", J, J)

@@ -131,10 +131,8 @@ def test_a_model_can_be_jitted_differentiated_and_trained():
 
 def test_a_gradient_at_the_origin_is_that_of_the_network():
     f, params, x = models.scanned()
-    for order in (1, 3):
-        model = expand(f, params, order)
-        ours, theirs = (jax.grad(lambda p, g=g: jnp.sum(g(p, x) ** 2))(params) for g in (model, f))
-        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), ours, theirs)
+    ours, theirs = (jax.grad(lambda p, g=g: jnp.sum(g(p, x) ** 2))(params) for g in (expand(f, params, 2), f))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), ours, theirs)
 
 
 def test_what_it_gives_is_a_model_of_the_protocol():

@@ -70,7 +70,7 @@ def test_the_whole_curve_lies_between_those_of_a_truncated_spectrum(spd_problem,
 def test_the_bounds_of_a_truncated_spectrum_are_attained():
     """The unknown direction has an eigenvalue of λ_r, or of zero; ½⁴ of the known energy is left after two steps."""
     y, steps = np.array([1.0, 1.0]), np.array([0, 1, 2])
-    for last, bound in ((0.5, "lower"), (0.0, "upper")):
+    for last, bound in ((0.5, "lower"), (0.0, "norm")):
         whole = predict_residual(Spectrum(np.array([0.5, last]), np.eye(2)), y, rate=1.0, steps=steps)
         known = predict_residual(Spectrum(np.array([0.5]), np.eye(2)[:, :1]), y, rate=1.0, steps=steps)
         np.testing.assert_allclose(getattr(known, bound), whole.norm, rtol=1e-15)
