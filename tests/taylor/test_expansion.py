@@ -129,6 +129,16 @@ def test_a_model_can_be_jitted_differentiated_and_trained():
     assert losses[-1] < losses[0] / 10
 
 
+def test_a_model_goes_through_jit_as_it_is():
+    f, params, x = models.scanned()
+    net = TwoLayer.symmetric(dim=3, width=4, activation="tanh", key=jax.random.key(0))
+    for model, at, inputs in (
+        (expand(f, params, 1), params, x),
+        (expand(net, net.origin, 2), net.W0, jnp.ones((2, 3))),
+    ):
+        np.testing.assert_allclose(jax.jit(model)(at, inputs), model(at, inputs), rtol=1e-5, atol=1e-6)
+
+
 def test_a_gradient_at_the_origin_is_that_of_the_network():
     f, params, x = models.scanned()
     ours, theirs = (jax.grad(lambda p, g=g: jnp.sum(g(p, x) ** 2))(params) for g in (expand(f, params, 2), f))

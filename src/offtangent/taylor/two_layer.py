@@ -27,6 +27,9 @@ class OnInputs(eqx.Module):
     coefficients: tuple[Float[Array, "n h"], ...]  # of orders 1, 2, …; of one half where the other's are the opposite
     paired: bool = eqx.field(static=True)
 
+    __hash__ = object.__hash__  # an object is itself and no other: jax.jit(model) asks for it
+    __eq__ = object.__eq__
+
     def terms(self, W: Float[Array, "d m"]) -> tuple[Float[Array, " n"], ...]:
         """f^{(0)}, …, f^{(order)}. Time O(ndm), memory O(nm)."""
         return (self.start, *(jnp.sum(c * p, axis=1) for c, p in zip(self.coefficients, self._powers(W), strict=True)))
@@ -54,6 +57,9 @@ class TwoLayerExpansion(eqx.Module):
     origin: Float[Array, "d m"]
     order: int = eqx.field(static=True)
     paired: bool = eqx.field(static=True)  # whether neurons r and r + m/2 are equal, with opposite signs, at the origin
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
     @classmethod
     def of(cls, net: TwoLayer, origin: Float[Array, "d m"], order: int) -> "TwoLayerExpansion":
