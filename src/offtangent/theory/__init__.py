@@ -14,6 +14,24 @@ from offtangent.theory.dynamics import (
     predict_residual,
     steps_to,
 )
+from offtangent.theory.expressivity import (
+    Expression,
+    RidgePower,
+    column_norm,
+    express,
+    quadratic_part,
+    xor_target,
+)
+from offtangent.theory.feature_norms import (
+    Average,
+    FeatureTerm,
+    MatrixRademacher,
+    expected_input_spread,
+    feature_rademacher,
+    feature_term,
+    input_spread,
+    matrix_rademacher,
+)
 from offtangent.theory.generalisation import (
     Complexity,
     GeneralisationBound,
@@ -29,6 +47,16 @@ from offtangent.theory.generalisation import (
 from offtangent.theory.labels import worst_case_labels
 from offtangent.theory.learnability import Target, sample_size, tensor_powers
 from offtangent.theory.linearised import Features, linearised_distance, linearised_outputs, linearised_weights
+from offtangent.theory.moment_matching import (
+    MatchedMoments,
+    TermMoments,
+    extracting_weights,
+    matched_moments,
+    order_limit,
+    pair_terms,
+    ridge_columns,
+    term_moments,
+)
 from offtangent.theory.movement import (
     MovementBound,
     feature_change_bound,
@@ -44,6 +72,27 @@ from offtangent.theory.movement import (
 from offtangent.theory.noise import InverseMoments, NoiseEstimate, noise_bound, noise_estimate, noise_variance_bound
 from offtangent.theory.predictions import Descent, Predicted, gradient_descent
 from offtangent.theory.prescriptions import Prescription, prescribe
+from offtangent.theory.quadratic_bounds import (
+    GeneralisationGap,
+    SampleSizes,
+    coupling_width,
+    generalisation_gap,
+    initial_norm_bound,
+    largest_square_bound,
+    localisation_radius,
+    polynomial_samples,
+    quadratic_samples,
+    xor_samples,
+)
+from offtangent.theory.random_features import (
+    random_feature_energy,
+    random_feature_energy_bound,
+    random_feature_variance,
+    random_feature_weights,
+    relu_hermite,
+    relu_series,
+    relu_series_bound,
+)
 
 __all__ = [
     "Complexity",
@@ -95,4 +144,43 @@ __all__ = [
     "tensor_powers",
     "worst_case_labels",
     "zero_one_loss",
+    "Expression",
+    "RidgePower",
+    "column_norm",
+    "express",
+    "quadratic_part",
+    "xor_target",
+    "Average",
+    "FeatureTerm",
+    "MatrixRademacher",
+    "expected_input_spread",
+    "feature_rademacher",
+    "feature_term",
+    "input_spread",
+    "matrix_rademacher",
+    "MatchedMoments",
+    "TermMoments",
+    "extracting_weights",
+    "matched_moments",
+    "order_limit",
+    "pair_terms",
+    "ridge_columns",
+    "term_moments",
+    "GeneralisationGap",
+    "SampleSizes",
+    "coupling_width",
+    "generalisation_gap",
+    "initial_norm_bound",
+    "largest_square_bound",
+    "localisation_radius",
+    "polynomial_samples",
+    "quadratic_samples",
+    "xor_samples",
+    "random_feature_energy",
+    "random_feature_energy_bound",
+    "random_feature_variance",
+    "random_feature_weights",
+    "relu_hermite",
+    "relu_series",
+    "relu_series_bound",
 ]
