@@ -57,6 +57,11 @@ class Claim:
         return cls._judge(value, holds, f"{expected:.4g}", **words)
 
     @classmethod
+    def no_slower(cls, slope: Interval, exponent: float, **words: Any) -> "Claim":
+        """O(size^exponent) bounds a slope from above: contradicted when all of its interval lies above the exponent."""
+        return (cls.includes if slope.high > exponent else cls.at_most)(slope, exponent, **words)
+
+    @classmethod
     def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> "Claim":
         """Needs more than this profile has; names the profile that tests it."""
         return cls(source, statement, "", Verdict.UNTESTABLE, note=f"{why} Tested in profile {profile}.")

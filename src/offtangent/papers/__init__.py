@@ -22,6 +22,13 @@ PAPERS = (
         2019,
         ("fig1", "fig2", "lemmas", "section6"),
     ),
+    Paper(
+        "bai_lee",
+        "Bai, Lee",
+        "Beyond Linearization: On Quadratic and Higher-Order Approximation of Wide Neural Networks",
+        2020,
+        ("coupling", "orders"),
+    ),
 )
 
 __all__ = ["PAPERS", "Paper"]

@@ -273,9 +273,7 @@ def _per(what: str, exponent: float) -> str:
 def _no_slower(
     slope: Interval, exponent: float, what: str, *, source: str, over: str, inside: bool = True, note: str = ""
 ) -> Claim:
-    """O(m^exponent) bounds the slope from above: contradicted when all of the interval lies above the exponent."""
-    compare = Claim.includes if slope.high > exponent else Claim.at_most
-    return compare(
+    return Claim.no_slower(
         slope, exponent,
         source=source,
         statement=f"{what} falls at least as fast as m^({FRACTIONS[exponent]})",

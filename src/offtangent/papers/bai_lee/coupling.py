@@ -1,0 +1,145 @@
+r"""Section 3: random signs take a network out of its tangent space and couple it with its quadratic part.
+
+With neurons that moved by $\|w_r\| \sim m^{-1/4}$ and independent signs $\Sigma_{rr} = \pm 1$ on them, the linear part
+$f^L_{W\Sigma}$ has mean zero and falls like $m^{-1/4}$, the quadratic part $f^Q_{W\Sigma} = f^Q_W$ does not change and
+stays of order one, and what is left, $\Delta^Q$, is at most of order $m^{-1/4}$ for every choice of signs (Lemma 11).
+
+One kind of cell: a width, and two networks for each seed. With σ = relu³/6 the weights are those W⋆ of Theorem 7 at
+which the quadratic part is $(\beta^T x)^4$; with the softplus, one half of the neurons moves by $m^{-1/4}\beta$. All
+three parts are linear in the signs of the neurons, so that many signs cost one product, and the worst signs are known.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Key
+
+from offtangent import data
+from offtangent.lab import Claim, Cost, Results
+from offtangent.networks import TwoLayer
+from offtangent.papers.bai_lee import coupling_report
+from offtangent.report import Figure
+from offtangent.theory import RidgePower, column_norm, express, initial_norm_bound
+from offtangent.theory._host import on_host
+
+ACTIVATIONS = ("relu3", "softplus")
+DELTA = 0.1  # of eq. (4)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """`seeds` networks of one width, `draws` pairs of opposite signs on each."""
+
+    width: int
+    activation: str
+    dim: int
+    samples: int
+    draws: int
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Config:
+    widths: tuple[int, ...]
+    dim: int = 6
+    samples: int = 20
+    draws: int = 64
+    seeds: int = 10
+
+
+# At W⋆ the parts of f^L have heavy tails: m^{1/4} f^L settles from below, and widths start where it nearly has.
+PROFILES = {
+    "smoke": Config(widths=(256, 2048, 16_384)),
+    "laptop": Config(widths=(256, 1024, 4096, 16_384, 65_536)),
+    "paper": Config(widths=(1024, 4096, 16_384, 65_536, 262_144)),
+}
+
+
+def cells(config: Config) -> list[Coupling]:
+    return [
+        Coupling(width, activation, config.dim, config.samples, config.draws, config.seeds)
+        for activation in ACTIVATIONS
+        for width in config.widths
+    ]
+
+
+def cost(cell: Coupling) -> Cost:
+    entries = cell.samples * cell.width
+    return Cost(cell.seeds * entries * (4 * cell.dim + 4 * cell.draws + 300), 8 * entries * 12 + 1e6)
+
+
+def run(cell: Coupling) -> xr.Dataset:
+    parts = [_one(cell, jax.random.key(seed)) for seed in range(cell.seeds)]
+    return xr.concat(parts, dim="seed").assign_coords(seed=np.arange(cell.seeds))
+
+
+def claims(results: Results) -> list[Claim]:
+    return coupling_report.claims(results.where(Coupling))
+
+
+def draw(results: Results) -> list[Figure]:
+    return coupling_report.figures(results.where(Coupling))
+
+
+def _one(cell: Coupling, key: Key[Array, ""]) -> xr.Dataset:
+    of_inputs, of_target, at_width = jax.random.split(key, 3)  # a seed has the same inputs and target at every width
+    of_net, of_signs = jax.random.split(jax.random.fold_in(at_width, cell.width))
+    net = TwoLayer.symmetric(dim=cell.dim, width=cell.width, activation=cell.activation, key=of_net)
+    X = data.sphere(cell.samples, cell.dim, key=of_inputs)
+    beta = data.sphere(1, cell.dim, key=of_target)[0]
+    W = _weights(net, beta)
+    signs = np.asarray(jax.random.rademacher(of_signs, (cell.width, cell.draws), int), np.float64)
+    linear, quadratic, even, odd = _parts(net, W, X)
+    at_signs = linear @ signs  # f^L_{WΣ}; opposite signs give the opposite
+    left = even.sum(axis=1)[:, None] + np.concatenate([odd @ signs, -(odd @ signs)], axis=1)  # Δ^Q
+    worst = np.abs(even.sum(axis=1)) + np.abs(odd).sum(axis=1)
+    norm = column_norm(W, 4)
+    largest = float(np.linalg.norm(np.asarray(net.W0, np.float64), axis=0).max())
+    return xr.Dataset(
+        {
+            "linear": _rms(at_signs),
+            "linear_exact": math.sqrt(float((linear**2).sum(axis=1).mean())),
+            "linear_unsigned": _rms(linear.sum(axis=1)),
+            "quadratic": _rms(quadratic.sum(axis=1)),
+            "remainder": _rms(left),
+            "remainder_worst": _rms(worst),
+            "lemma_remainder": float((worst / (norm**3 * cell.width**-0.25 / 6)).max()),
+            "lemma_linear": float((linear**2).sum(axis=1).max() / (_slope(cell.activation, largest) * norm) ** 2)
+            * cell.width**0.5,
+            "norm4": norm**4,
+            "furthest": float(np.linalg.norm(W, axis=0).max()),
+            "initial": largest / initial_norm_bound(cell.dim, cell.width, delta=DELTA),
+        }
+    )
+
+
+def _weights(net: TwoLayer, beta: Float[np.ndarray, "d"]) -> Float[np.ndarray, "d m"]:
+    if net.activation.name == "relu3":
+        return np.sum(express(net, RidgePower(beta, 4)).parts, axis=0)
+    half = np.repeat([1.0, 0.0], net.width // 2)
+    return net.width**-0.25 * np.outer(beta, half)
+
+
+def _parts(
+    net: TwoLayer, W: Float[np.ndarray, "d m"], X: Float[np.ndarray, "n d"]
+) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n m"], Float[np.ndarray, "n m"], Float[np.ndarray, "n m"]]:
+    """Every neuron's linear and quadratic part, and what is left: its even and its odd part in the neuron's sign."""
+    z, u = X @ np.asarray(net.W0, np.float64), X @ W
+    scale = np.asarray(net.a, np.float64) / math.sqrt(net.width)
+    value, slope, second = (on_host(net.activation.derivative(k), z) for k in range(3))
+    up, down = (
+        on_host(net.activation, z + sign * u) - value - sign * slope * u - second * u**2 / 2 for sign in (1, -1)
+    )
+    return scale * slope * u, scale * second * u**2 / 2, scale * (up + down) / 2, scale * (up - down) / 2
+
+
+def _slope(activation: str, largest: float) -> float:
+    """The largest |σ'| where |t| ≤ max_r ‖w_{0,r}‖: t²/2 for relu³/6, and 1 for the softplus."""
+    return largest**2 / 2 if activation == "relu3" else 1.0
+
+
+def _rms(values: Float[np.ndarray, "..."]) -> float:
+    return float(np.sqrt(np.mean(values**2)))
