@@ -24,7 +24,7 @@ from offtangent.theory.label_tasks import Noise, labels_of
 from offtangent.theory.noise import InverseMoments
 
 ROWS_AT_ONCE = 12_000  # rows whose kernel matrix is inverted in one piece, if there is the memory for it
-ROWS_IN_ALL = 65_536  # rows whose kernel matrix is solved by iteration, in about ten minutes on two cores
+ROWS_IN_ALL = 65_536  # rows whose kernel matrix is solved by iteration, in about half an hour on two cores
 COPIES = 5  # of the matrix, at most, at any time
 
 
