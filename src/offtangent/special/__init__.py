@@ -15,6 +15,17 @@ from offtangent.special.activations import (
     tanh,
 )
 from offtangent.special.hermite import HermiteEnergy, hermite, hermite_coefficients, hermite_energy
+from offtangent.special.losses import (
+    LOSSES,
+    Contract,
+    ContractPart,
+    Loss,
+    logistic,
+    loss_contract,
+    pseudo_huber,
+    soft_hinge,
+    squared,
+)
 
 __all__ = [
     "Activation",
@@ -33,4 +44,13 @@ __all__ = [
     "hermite_coefficients",
     "hermite_energy",
     "HermiteEnergy",
+    "LOSSES",
+    "Contract",
+    "ContractPart",
+    "Loss",
+    "logistic",
+    "loss_contract",
+    "pseudo_huber",
+    "soft_hinge",
+    "squared",
 ]

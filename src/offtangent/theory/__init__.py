@@ -1,6 +1,11 @@
 """What the papers prove, as functions."""
 
 from offtangent.theory.analysis import LabelAnalysis, analyse_labels
+from offtangent.theory.averages import Average
+from offtangent.theory.certificates import (
+    Certificate,
+    certificate,
+)
 from offtangent.theory.concentration import (
     deviation_bound,
     gram_deviation_bound,
@@ -23,7 +28,6 @@ from offtangent.theory.expressivity import (
     xor_target,
 )
 from offtangent.theory.feature_norms import (
-    Average,
     FeatureTerm,
     MatrixRademacher,
     expected_input_spread,
@@ -45,6 +49,14 @@ from offtangent.theory.generalisation import (
     zero_one_loss,
 )
 from offtangent.theory.labels import worst_case_labels
+from offtangent.theory.landscape import (
+    LandscapeInequality,
+    StationaryBound,
+    clean_landscape,
+    penalty_landscape,
+    randomised_landscape,
+    stationary_bound,
+)
 from offtangent.theory.learnability import Target, sample_size, tensor_powers
 from offtangent.theory.linearised import Features, linearised_distance, linearised_outputs, linearised_weights
 from offtangent.theory.moment_matching import (
@@ -70,6 +82,15 @@ from offtangent.theory.movement import (
     movement_radius,
 )
 from offtangent.theory.noise import InverseMoments, NoiseEstimate, noise_bound, noise_estimate, noise_variance_bound
+from offtangent.theory.penalties import (
+    LANDSCAPE_CONSTANT,
+    PenaltyChoice,
+    mean_penalty_hessian,
+    penalty,
+    penalty_choice,
+    penalty_gradient,
+    penalty_hessian,
+)
 from offtangent.theory.predictions import Descent, Predicted, gradient_descent
 from offtangent.theory.prescriptions import Prescription, prescribe
 from offtangent.theory.quadratic_bounds import (
@@ -92,6 +113,18 @@ from offtangent.theory.random_features import (
     relu_hermite,
     relu_series,
     relu_series_bound,
+)
+from offtangent.theory.randomised import (
+    CleanRisk,
+    RandomisedRisk,
+    empirical_risk,
+)
+from offtangent.theory.signs import (
+    SignIdentities,
+    all_signs,
+    flip,
+    random_signs,
+    sign_identities,
 )
 
 __all__ = [
@@ -183,4 +216,27 @@ __all__ = [
     "relu_hermite",
     "relu_series",
     "relu_series_bound",
+    "Certificate",
+    "certificate",
+    "LandscapeInequality",
+    "StationaryBound",
+    "clean_landscape",
+    "penalty_landscape",
+    "randomised_landscape",
+    "stationary_bound",
+    "LANDSCAPE_CONSTANT",
+    "PenaltyChoice",
+    "mean_penalty_hessian",
+    "penalty",
+    "penalty_choice",
+    "penalty_gradient",
+    "penalty_hessian",
+    "CleanRisk",
+    "RandomisedRisk",
+    "empirical_risk",
+    "SignIdentities",
+    "all_signs",
+    "flip",
+    "random_signs",
+    "sign_identities",
 ]

@@ -27,25 +27,12 @@ from offtangent.data._keys import check_count
 from offtangent.data.checks import check_inputs
 from offtangent.networks import TwoLayer
 from offtangent.theory._checks import check_bound
+from offtangent.theory.averages import Average
 from offtangent.theory.expressivity import curvatures
 
 AnyArray = Array | np.ndarray
 ENUMERATED = 12  # inputs up to which all signs are tried
 CHUNK = 2**22  # entries of the tables that one chunk of neurons or inputs takes: 32 MiB
-
-
-@dataclass(frozen=True)
-class Average:
-    """An average over random draws, with its standard error; 0 where every case was counted."""
-
-    value: float
-    error: float
-    draws: int
-
-    @classmethod
-    def of(cls, values: Float[np.ndarray, "t"], *, exact: bool = False) -> "Average":
-        error = 0.0 if exact else float(np.std(values, ddof=1)) / math.sqrt(len(values))
-        return cls(float(np.mean(values)), error, len(values))
 
 
 def input_spread(X: Float[AnyArray, "n d"]) -> float:

@@ -2,6 +2,28 @@
 
 from offtangent.training.loop import Checkpoint, Diverged, History, train
 from offtangent.training.losses import HalfSquares
+from offtangent.training.randomised import (
+    FreshSignsState,
+    MeanLoss,
+    add_penalty,
+    fresh_signs,
+    randomised_sgd,
+    unsigned,
+)
 from offtangent.training.stability import Sharpness, sharpness
 
-__all__ = ["Checkpoint", "Diverged", "HalfSquares", "History", "Sharpness", "sharpness", "train"]
+__all__ = [
+    "Checkpoint",
+    "Diverged",
+    "HalfSquares",
+    "History",
+    "Sharpness",
+    "sharpness",
+    "train",
+    "FreshSignsState",
+    "MeanLoss",
+    "add_penalty",
+    "fresh_signs",
+    "randomised_sgd",
+    "unsigned",
+]
