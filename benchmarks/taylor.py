@@ -20,7 +20,7 @@ import peer
 from offtangent.networks import TwoLayer
 from offtangent.taylor import Expansion, expand
 
-D, N, M, ROUNDS = 100, 1000, 10_000, 7
+D, N, M, ROUNDS = 100, 1000, 10_000, 15
 WIDTHS = (100, 512, 512, 512, 1)
 
 PEER = """
@@ -117,8 +117,12 @@ def main() -> int:
         return x @ last
 
     model = expand(f, start, 2)
-    ours = best(jax.jit(model), end, inputs)
-    theirs, values = peer.run(PEER, str(N), str(ROUNDS), *map(str, WIDTHS))
+    ours, theirs = [], []
+    for _ in range(3):  # in turns, since the machine is not the same at all times
+        ours.append(best(jax.jit(model), end, inputs))
+        taken, values = peer.run(PEER, str(N), str(ROUNDS), *map(str, WIDTHS))
+        theirs.append(taken)
+    ours, theirs = min(ours), min(theirs)
     off = float(np.abs(np.asarray(model(end, inputs))[:, 0] - np.array(values)).max())
     print(f"order 2 of a perceptron {WIDTHS}, by {off:.1e} apart:")
     print(f"{1e3 * ours:.1f} ms, neural-tangents {1e3 * theirs:.1f} ms")

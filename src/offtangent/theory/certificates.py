@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-import scipy.stats
+import scipy.special
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
@@ -134,7 +134,7 @@ def _smallest(
 ) -> tuple[Float[np.ndarray, " p"], float, float]:
     """The smallest Ritz vector, the bound from below, and the largest Ritz value."""
     # b₁² of a random unit vector in p dimensions is Beta(1/2, (p − 1)/2).
-    reach = -0.5 * math.log(scipy.stats.beta.ppf(delta, 0.5, (b.size - 1) / 2))  # log 1/t
+    reach = -0.5 * math.log(scipy.special.betaincinv(0.5, (b.size - 1) / 2, delta))  # log 1/t
     found, nodes, size = None, np.empty(0), 0.0
     alpha = beta = np.empty(0)
     for found in lanczos(lambda V: product(V[:, 0])[:, None], b[:, None], most):
