@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from foreign import Linear
 from offtangent._errors import InputError
 from offtangent.kernels import Gram, Kernel, gaussian, relu_hidden
 
@@ -138,18 +139,6 @@ def test_a_matrix_singular_to_rounding_is_refused_with_a_remedy(seed):
 
 
 def test_any_kernel_of_that_shape_will_do(X):
-    class Linear:
-        name = "linear"
-
-        def __call__(self, X1, X2):
-            return X1 @ X2.T
-
-        def diag(self, X):
-            return (X * X).sum(axis=1)
-
-        def exact(self, X1, X2=None):
-            return X1 @ (X1 if X2 is None else X2).T
-
     assert isinstance(Linear(), Kernel)
     np.testing.assert_allclose(Gram(Linear(), X, 1.0).dense(), X @ X.T + np.eye(7), rtol=1e-15)
 

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from foreign import Linear
 from offtangent.kernels import arc_cosine, deep, gaussian, relu_hidden, relu_output
 from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
 
@@ -131,15 +132,6 @@ def test_deeper_kernels_are_allowed_more():
 
 
 def test_a_foreign_kernel_is_allowed_the_error_of_an_inner_product():
-    class Linear:
-        name = "linear"
-
-        def __call__(self, X1, X2):
-            return X1 @ X2.T
-
-        def diag(self, X):
-            return (X * X).sum(axis=1)
-
     one, others = rows()
     with jax.enable_x64(True):
         K, E = (np.asarray(part)[0] for part in WithError(Linear())(jnp.asarray(one), jnp.asarray(others)))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from foreign import Linear
 from offtangent._errors import InputError
 from offtangent.kernels import Gram, _solves, arc_cosine, gaussian, regularised, relu_hidden, relu_output
 from offtangent.linalg.bracket import EPS
@@ -136,18 +137,6 @@ def test_of_rows_of_zeros_the_series_says_nothing():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_foreign_kernel_is_never_certified_for_its_rounding_is_unknown(method):
-    class Linear:
-        name = "linear"
-
-        def __call__(self, X1, X2):
-            return X1 @ X2.T
-
-        def diag(self, X):
-            return (X * X).sum(axis=1)
-
-        def exact(self, X1, X2=None):
-            return X1 @ (X1 if X2 is None else X2).T
-
     found = Gram(Linear(), rows(), 0.5).inverse_quadratic(Y, method=method)
     assert not found.certified
     assert "if linear errs by no more than an inner product" in found.rests_on
