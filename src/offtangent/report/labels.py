@@ -72,7 +72,7 @@ def doubt(found: LabelAnalysis) -> str:
     assert found.noise.estimate is not None
     return (
         "These data are hard: the predictions that are least sure disagree with their labels much more often than the "
-        f"surest ones. Up to {found.noise.estimate.hard:.0%} hard rows were allowed for, more than the 2 % that are "
+        f"surest ones. Up to {found.noise.estimate.hard:.1%} hard rows were allowed for, more than the 2 % that are "
         "assumed otherwise. Trust the upper bound more than the estimate."
     )
 
