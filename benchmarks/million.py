@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from offtangent.kernels import Gram, relu_hidden
-from offtangent.kernels._solves import Iteration, exact_product
+from offtangent.kernels.solves import Iteration, exact_product
 
 DIMENSION, RIDGE = 784, 0.1
 

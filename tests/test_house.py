@@ -59,6 +59,33 @@ def test_the_check_finds_every_form_of_a_wrong_import(source: str) -> None:
     assert faults(source, ("offtangent", "kernels", "gram")) == ["lab"]
 
 
+def trespasses(source: str, module: tuple[str, ...]) -> list[str]:
+    """Private names of other rooms that `module` imports; those beside the rooms (`_errors`) are the whole house's."""
+    names = [name.split(".") for name in imported(source, module[:-1]) if name.startswith("offtangent.")]
+    others = [name for name in names if name[1] in ORDER and name[1] != module[1]]
+    return sorted(".".join(name) for name in others if any(part.startswith("_") for part in name[2:]))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_is_private_to_a_room_stays_in_it(path: Path) -> None:
+    assert trespasses(path.read_text(), ("offtangent", *path.relative_to(PACKAGE).with_suffix("").parts)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import offtangent.kernels._tiles",
+        "from offtangent.kernels import _tiles",
+        "from offtangent.kernels._tiles import cut",
+        "from offtangent.kernels.tiles import _cut",
+        "def f():\n    from ..kernels._tiles import cut",
+    ],
+)
+def test_the_check_finds_every_form_of_a_private_import(source: str) -> None:
+    assert len(trespasses(source, ("offtangent", "theory", "labels"))) == 1
+    assert trespasses(source, ("offtangent", "kernels", "gram")) == []
+
+
 def test_every_room_is_one_that_the_design_names() -> None:
     names = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES}
     assert {name for name in names if not name.startswith("_")} <= set(ORDER)

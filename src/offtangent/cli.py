@@ -132,7 +132,7 @@ def run(
     experiments = lab.select(selectors or [], _experiments())
     lab.check_profile(profile, experiments)
     store = lab.Store.open(folder)
-    os.environ.update({k: v for k, v in _cache_settings(store).items() if k not in os.environ})
+    os.environ.update(_cache_settings(store))
     placement = lab.parse_placement(on)
     todo = lab.plan(experiments, profile, store, fresh=fresh)
     for experiment in experiments:
@@ -218,7 +218,7 @@ def info() -> None:
     import jax
 
     from offtangent import data
-    from offtangent.data._catalogue import data_folder
+    from offtangent.data.catalogue import data_folder
     from offtangent.lab.records import committed_records
 
     table = Table.grid(padding=(0, 2))
@@ -373,7 +373,7 @@ def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", unjudged: "Mappi
 
 
 def _without(name: str, absent: Sequence[str]) -> str:
-    from offtangent.data._catalogue import data_folder
+    from offtangent.data.catalogue import data_folder
 
     return (
         f"{name} leaves out what needs {', '.join(absent)}: not found in {data_folder()}. Set OFFTANGENT_DATA to the "

@@ -20,6 +20,7 @@ from jaxtyping import Float, PyTree
 from offtangent._errors import InputError
 from offtangent.kernels.empirical import empirical_ntk
 from offtangent.taylor import expand
+from offtangent.taylor.checks import check_finite, check_order
 
 LEAVES = 0.1  # of the change, at most, where the orders so far carry the network
 
@@ -127,8 +128,10 @@ def measure_regime(
     >>> regime.carried_by, round(regime.shares[0], 3)
     (1, 1.0)
     """
+    check_order(order)
     if order < 1:
         raise InputError(f"order={order}: at least the first order is measured.")
+    check_finite(X, "The inputs")
     start, *terms = (np.asarray(term, np.float64) for term in expand(f, params0, order).terms(params, X))
     end = np.asarray(f(params, X), np.float64)
     if not np.isfinite(end).all():
@@ -172,6 +175,12 @@ def _movements(params0: PyTree, params: PyTree, neurons: int) -> tuple[Movement,
         delta = end - start
         rows = delta.reshape(1, 1) if delta.ndim == 0 else delta
         if rows.ndim > 1:
+            if not -rows.ndim <= neurons < rows.ndim:
+                raise InputError(
+                    f"neurons={neurons}, and the parameter {jax.tree_util.keystr(path) or 'array'} has shape "
+                    f"{start.shape}: expected the axis that counts neurons, -1 for Flax and our own networks, 0 for "
+                    "Equinox."
+                )
             rows = np.moveaxis(rows, neurons, 0)
         moved = np.linalg.norm(rows.reshape(len(rows), -1), axis=1)
         initial, distance = float(np.linalg.norm(start)), float(np.linalg.norm(delta))
@@ -196,7 +205,13 @@ def _alignment(K: Float[np.ndarray, "n n"], y: object) -> float:
         raise InputError(f"y has shape {labels.shape}: expected ({len(K)},) or ({len(K)}, k), a label for each sample.")
     if labels.ndim == 1 and np.issubdtype(labels.dtype, np.integer) and len(np.unique(labels)) > 2:
         labels = labels[:, None] == np.unique(labels)
+    if labels.dtype.kind not in "buif":
+        raise InputError(
+            f"y has dtype {labels.dtype}: expected numbers; np.unique(y, return_inverse=True)[1] makes some."
+        )
     Y = np.asarray(labels, np.float64).reshape(len(K), -1)
+    if not np.isfinite(Y).all():
+        raise InputError(f"{np.count_nonzero(~np.isfinite(Y))} labels are NaN or infinite: drop those samples.")
     Y = Y - Y.mean(axis=0)
     if not Y.any():
         raise InputError("All labels are the same: nothing can be aligned with them.")

@@ -14,7 +14,7 @@ import pytest
 from offtangent import data
 from offtangent._errors import InputError
 from offtangent.data import fetch
-from offtangent.data._catalogue import FILES, data_folder, locate, read
+from offtangent.data.catalogue import FILES, data_folder, locate, read
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from offtangent import data
 from offtangent._errors import InputError
-from offtangent.data._catalogue import data_folder, find
+from offtangent.data.catalogue import data_folder, find
 
 needs_mnist = pytest.mark.skipif(not data.available("mnist"), reason="no MNIST in $OFFTANGENT_DATA")
 needs_cifar = pytest.mark.skipif(not data.available("cifar10"), reason="no CIFAR-10 in $OFFTANGENT_DATA")

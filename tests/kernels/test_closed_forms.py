@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.kernels import arc_cosine, arcsin, gaussian, relu_both, relu_hidden, relu_output
+from offtangent.kernels import arc_cosine, arcsin, gaussian, relu3_hidden, relu_both, relu_hidden, relu_output
 from offtangent.kernels.pairs import Pair
+from offtangent.networks import TwoLayer
 
 EPS = np.finfo(np.float64).eps
 NEAR = [1e-9, 1e-6, 1e-3, 0.3, 0.999, 1.001, 1.4]
 ANGLES = [*NEAR, np.pi / 2, *(np.pi - angle for angle in reversed(NEAR))]
-HOMOGENEOUS = [relu_hidden, relu_output, relu_both, arc_cosine(0), arc_cosine(1), arc_cosine(2)]
+HOMOGENEOUS = [relu_hidden, relu_output, relu_both, relu3_hidden, arc_cosine(0), arc_cosine(1), arc_cosine(2)]
 ALL = [*HOMOGENEOUS, gaussian(0.7), arcsin(weight=1.5, bias=0.3)]
 
 
@@ -52,7 +53,9 @@ def truth(kernel, r, s, angle):
         k, q, p = (weight**2 * inner + bias**2 for inner in (r * s * cos, r * r, s * s))
         return 2 / mp.pi * mp.asin(2 * k / mp.sqrt((1 + 2 * q) * (1 + 2 * p)))
     hidden, output = r * s * cos * rest / (2 * mp.pi), r * s * orders[1] / (2 * mp.pi)
-    return {"relu_hidden": hidden, "relu_output": output, "relu_both": hidden + output}[kernel.name]
+    cubic = (r * s) ** 3 * cos * orders[2] / (8 * mp.pi)
+    known = {"relu_hidden": hidden, "relu_output": output, "relu_both": hidden + output, "relu3_hidden": cubic}
+    return known[kernel.name]
 
 
 @pytest.mark.parametrize("angle", ANGLES)
@@ -114,6 +117,15 @@ def test_it_is_the_covariance_of_random_features(kernel):
     products = features[:, :, None] * features[:, None, :]
     error = products.std(axis=0) / np.sqrt(len(products))
     assert (abs(products.mean(axis=0) - kernel.exact(X)) <= 4 * error + 1e-15).all()
+
+
+def test_relu3_hidden_is_the_tangent_kernel_of_a_wide_network_whose_hidden_weights_are_trained():
+    X = np.random.default_rng(0).standard_normal((4, 3)) / 2
+    net = TwoLayer.symmetric(dim=3, width=200_000, activation="relu3", key=jax.random.key(0))
+    slopes = np.asarray(net.activation.derivative(1)(jnp.asarray(X, jnp.float32) @ net.W0[:, :100_000]), np.float64)
+    products = slopes[:, None] * slopes[None] * (X @ X.T)[:, :, None]
+    error = products.std(axis=2) / np.sqrt(products.shape[2])
+    assert (abs(products.mean(axis=2) - relu3_hidden.exact(X)) <= 4 * error).all()
 
 
 def test_arcsin_is_the_covariance_of_error_functions_with_bias():

@@ -10,7 +10,7 @@ from mpmath import mp
 
 from foreign import Linear
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, _solves, arc_cosine, gaussian, regularised, relu_hidden, relu_output
+from offtangent.kernels import Gram, arc_cosine, gaussian, regularised, relu_hidden, relu_output, solves
 from offtangent.linalg.bracket import EPS
 
 N, D = 30, 4  # one size for all: compiled once
@@ -21,14 +21,14 @@ Y = np.random.default_rng(1).standard_normal(N)
 @pytest.fixture(autouse=True)
 def short_series(monkeypatch):
     """Fewer lengths of the head to try and to compile: 1, 2, …, 32."""
-    monkeypatch.setattr(_solves, "TERMS", 33)
+    monkeypatch.setattr(solves, "TERMS", 33)
 
 
 @pytest.fixture
 def large(monkeypatch):
     """As if the matrix were too large to be stored."""
-    monkeypatch.setitem(_solves.DIRECT_ROWS, "cpu", 0)
-    monkeypatch.setattr(_solves, "DENSE_ROWS", 0)
+    monkeypatch.setitem(solves.DIRECT_ROWS, "cpu", 0)
+    monkeypatch.setattr(solves, "DENSE_ROWS", 0)
 
 
 def rows(angle=None):
@@ -132,7 +132,7 @@ def test_of_rows_of_zeros_the_series_says_nothing():
     X = rows()
     X[:2] = 0.0
     H = Gram(arc_cosine(0), X, 1e-3)
-    assert _solves.proven_floor(H, None).value <= np.linalg.eigvalsh(H.dense())[0] * (1 + 1e-9)
+    assert solves.proven_floor(H, None).value <= np.linalg.eigvalsh(H.dense())[0] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -189,10 +189,10 @@ def test_the_method_is_chosen_by_size_and_memory_and_can_be_overridden(monkeypat
     H = Gram(relu_hidden, rows())
     assert H.solve(Y).method == "cholesky"
     with monkeypatch.context() as patch:
-        patch.setitem(_solves.DIRECT_ROWS, "cpu", N - 1)
+        patch.setitem(solves.DIRECT_ROWS, "cpu", N - 1)
         assert H.solve(Y).method == "conjugate gradients"
         assert H.solve(Y, method="cholesky").method == "cholesky"
-    monkeypatch.setattr(_solves, "memory_to_spare", lambda *_: 24 * N**2 - 1)
+    monkeypatch.setattr(solves, "memory_to_spare", lambda *_: 24 * N**2 - 1)
     assert H.solve(Y).method == "conjugate gradients"
     assert H.inverse_quadratic(Y).method == "conjugate gradients"
 
@@ -225,7 +225,7 @@ def test_the_largest_eigenvalue_is_found_where_its_vector_is_orthogonal_to_ones(
 def test_the_curve_over_ridges_is_the_same_by_iteration(monkeypatch):
     ridges = np.array([0.1, 1.0])
     direct = regularised(relu_hidden, rows(), Y, ridges)
-    monkeypatch.setitem(_solves.DIRECT_ROWS, "cpu", 0)
+    monkeypatch.setitem(solves.DIRECT_ROWS, "cpu", 0)
     iterated = regularised(relu_hidden, rows(), Y, ridges)
     assert (iterated.lower <= direct.upper).all()
     assert (direct.lower <= iterated.upper).all()

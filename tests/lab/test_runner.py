@@ -180,6 +180,26 @@ if __name__ == "__main__":
     assert told.stdout.split() == ["1", "6.0"], told.stderr
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_workers_keep_compiled_programs_where_the_user_says_and_otherwise_in_the_store(
+    write_sweep, store, tmp_path, monkeypatch, own
+):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    folder = tmp_path / "mine" if own else lab.Store(store).compiled
+    if own:
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    body = """
+    import jax
+    jax.jit(lambda x: x + 1)(1.0)
+    return xr.Dataset({'folder': ((), jax.config.jax_compilation_cache_dir)})
+    """
+    outcome = write_sweep(cells=1, body=body).run(store, lab.Placement("processes", "1"))
+    assert outcome.results.pairs[0][1]["folder"].item() == str(folder)
+    assert any(folder.iterdir())
+    assert lab.Store(store).compiled.exists() != own
+
+
 def test_a_store_that_loses_a_file_during_the_run_says_so(write_sweep, store):
     sweep = write_sweep(cells=2)
     opened = lab.Store.open(store)

@@ -11,11 +11,20 @@ from offtangent.papers.bai_lee import coupling, orders
 EXPERIMENTS = {"coupling": coupling, "orders": orders}
 
 
+def results_of(module):
+    cells = module.cells(module.PROFILES["smoke"])
+    return Results("smoke", tuple((cell, module.run(cell)) for cell in cells))
+
+
+@pytest.fixture(scope="module")
+def smoke_orders():
+    return results_of(orders)
+
+
 @pytest.fixture(scope="module", params=EXPERIMENTS)
 def smoke(request):
     module = EXPERIMENTS[request.param]
-    cells = module.cells(module.PROFILES["smoke"])
-    return module, Results("smoke", tuple((cell, module.run(cell)) for cell in cells))
+    return module, request.getfixturevalue("smoke_orders") if module is orders else results_of(module)
 
 
 def test_no_claim_fails_and_every_one_is_tested(smoke):
@@ -67,10 +76,38 @@ def test_without_signs_the_linear_part_is_not_small(signs):
     assert slope == pytest.approx(0.25, abs=0.02)
 
 
-def test_an_order_that_were_too_large_would_be_found_out():
-    config = replace(orders.PROFILES["smoke"], orders=(2,))
-    cells = [cell for cell in orders.cells(config) if cell.shift == 0.5]
-    pairs = tuple((cell, orders.run(cell)) for cell in cells)
-    wrong = tuple((cell, data.assign(mean=data["mean"] * cell.pairs**0.1)) for cell, data in pairs)
-    assert not [c for c in orders.claims(Results("smoke", pairs)) if c.verdict == "fails"]
-    assert len([c for c in orders.claims(Results("smoke", wrong)) if c.verdict == "fails"]) == 2
+@pytest.fixture(scope="module", params=[2, 3, 4])
+def terms(request, smoke_orders):
+    return [(cell, data) for cell, data in smoke_orders if cell.order == request.param]
+
+
+FAULTS = {
+    "twice too large": lambda pairs: 2.0,  # noqa: ARG005
+    "half of it": lambda pairs: 0.5,  # noqa: ARG005
+    "missing": lambda pairs: 1e-9,  # noqa: ARG005
+    "falling too slowly": lambda pairs: (pairs / 128) ** 0.25,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("shift", orders.SHIFTS)
+def test_one_wrong_term_of_any_order_would_be_found_out(terms, shift, fault):
+    """Below, at and above k: each f^(j) by itself, the others as they are."""
+    right = [(cell, data) for cell, data in terms if cell.shift == shift]
+    assert not failing(right)
+    for j in range(1, right[0][0].order + 2):
+        wrong = [
+            (cell, data.assign(size=data["size"] * np.where(data.term == j, FAULTS[fault](cell.pairs), 1.0)))
+            for cell, data in right
+        ]
+        assert failing(wrong), j
+
+
+def test_a_mean_of_the_k_th_or_next_term_that_grew_would_be_found_out(terms):
+    right = [(cell, data) for cell, data in terms if cell.shift == 0.5]
+    wrong = [(cell, data.assign(mean=data["mean"] * cell.pairs**0.1)) for cell, data in right]
+    assert len(failing(wrong)) == 2
+
+
+def failing(pairs):
+    return [claim for claim in orders.claims(Results("smoke", tuple(pairs))) if claim.verdict == "fails"]

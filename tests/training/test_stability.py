@@ -89,3 +89,22 @@ def test_parameters_may_be_a_pytree_in_float64():
 def test_the_same_key_gives_the_same_number():
     first, again = (sharpness(quadratic([4.0, 3.0]), jnp.zeros(2), key=jax.random.key(0)) for _ in range(2))
     assert first == again
+
+
+def test_a_second_call_at_other_parameters_of_the_same_shapes_compiles_nothing():
+    traces = []
+
+    def objective(params):
+        traces.append(1)
+        return jnp.sum(jnp.cosh(params["w"])) + params["b"] ** 2
+
+    def look(size, at):
+        params = {"w": jnp.full(size, at), "b": jnp.asarray(1.0), "steps": jnp.arange(2)}
+        return sharpness(objective, params, key=jax.random.key(0))
+
+    assert look(20, 0.0).value == pytest.approx(2.0, rel=2e-3)
+    first = len(traces)
+    assert look(20, 2.0).value == pytest.approx(np.cosh(2.0), rel=2e-3)
+    assert len(traces) == first > 0
+    look(21, 0.0)
+    assert len(traces) > first

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from offtangent.data._catalogue import damaged, read
+from offtangent.data.catalogue import damaged, read
 
 UNSIGNED_BYTE = 0x08  # IDX's code for the type of the entries
 CIFAR_PIXELS = 3 * 32 * 32

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
-from offtangent.data._keys import PRNGKeyArray, check_count, check_key
 from offtangent.data._rows import unit_rows
+from offtangent.data.keys import PRNGKeyArray, check_count, check_key
 
 
 def sphere(n: int, dim: int, *, radius: float | int = 1.0, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from offtangent._errors import InputError
 from offtangent._files import write_whole
-from offtangent.data._catalogue import ENVIRONMENT, FILES, check_name, data_folder, find, locate, read
+from offtangent.data.catalogue import ENVIRONMENT, FILES, check_name, data_folder, find, locate, read
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all where known
 

@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float, Integer, Real
 
 from offtangent._errors import InputError
 from offtangent.data import _formats
-from offtangent.data._catalogue import FILES, data_folder, locate
-from offtangent.data._keys import check_count
+from offtangent.data.catalogue import FILES, data_folder, locate
 from offtangent.data.fetch import available
 from offtangent.data.fetch import download as fetch
+from offtangent.data.keys import check_count
 from offtangent.data.labels import Labelled
 from offtangent.data.preprocess import check_how, fit_preprocessing
 

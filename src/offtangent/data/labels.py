@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from offtangent._errors import InputError
-from offtangent.data._keys import PRNGKeyArray, check_count, check_fraction, check_key
 from offtangent.data.checks import check_labels
+from offtangent.data.keys import PRNGKeyArray, check_count, check_fraction, check_key
 
 
 class Labelled(NamedTuple):

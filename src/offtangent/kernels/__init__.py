@@ -1,7 +1,15 @@
 """A network seen as a kernel: closed forms, Gram operators, kernels at finite width."""
 
 from offtangent.kernels.angular import AngularKernel
-from offtangent.kernels.closed_forms import arc_cosine, arcsin, gaussian, relu_both, relu_hidden, relu_output
+from offtangent.kernels.closed_forms import (
+    arc_cosine,
+    arcsin,
+    gaussian,
+    relu3_hidden,
+    relu_both,
+    relu_hidden,
+    relu_output,
+)
 from offtangent.kernels.cross import Cross
 from offtangent.kernels.deep import deep, hermite_remainder
 from offtangent.kernels.empirical import TangentKernel, empirical_conjugate, empirical_ntk
@@ -16,6 +24,7 @@ __all__ = [
     "relu_hidden",
     "relu_output",
     "relu_both",
+    "relu3_hidden",
     "arc_cosine",
     "gaussian",
     "arcsin",

@@ -7,8 +7,12 @@ kernel is the sum of what each layer contributes when it is trained:
     relu_output  E[relu(wᵀx) relu(wᵀx')] = ‖x‖‖x'‖ J_1(θ) / 2π          the conjugate kernel, or NNGP
     relu_both    their sum                                            the neural tangent kernel
 
-J_1(θ) = sin θ + (π − θ) cos θ. All are accurate to rounding where the angle is; relu_output also relative to its
-own value, which vanishes like (π − θ)³ for opposite inputs.
+With relu³/6 instead of the ReLU, as in Bai & Lee (2020), where σ' = relu²/2, the hidden layer contributes
+
+    relu3_hidden E[xᵀx' σ'(wᵀx) σ'(wᵀx')] = xᵀx' ‖x‖²‖x'‖² J_2(θ) / 8π
+
+J_1(θ) = sin θ + (π − θ) cos θ, J_2(θ) = 3 sin θ cos θ + (π − θ)(1 + 2cos²θ). All are accurate to rounding where the
+angle is; relu_output also relative to its own value, which vanishes like (π − θ)³ for opposite inputs.
 """
 
 import math
@@ -39,9 +43,14 @@ def _relu_both(pair: Pair, xp: ModuleType) -> Any:
     return pair.r * pair.s * (pair.cosine * angles[1] + arc1(pair, angles, xp)[0]) / (2 * np.pi)
 
 
+def _relu3_hidden(pair: Pair, xp: ModuleType) -> Any:
+    return pair.inner * (pair.r * pair.s) ** 2 * (arc2(pair, xp) / (8 * np.pi))
+
+
 relu_hidden = AngularKernel("relu_hidden", _relu_hidden, series.relu_hidden, 1.0)
 relu_output = AngularKernel("relu_output", _relu_output, series.relu_output, 1.0)
 relu_both = AngularKernel("relu_both", _relu_both, series.relu_both, 1.0)
+relu3_hidden = AngularKernel("relu3_hidden", _relu3_hidden, series.relu3_hidden, 3.0)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Num
 
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
-from offtangent.kernels._solves import Rounded
+from offtangent.kernels.solves import Rounded
 from offtangent.linalg.stream import Cut
 from offtangent.linalg.tiles import check_length
 

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from offtangent._errors import InputError
-from offtangent.taylor._checks import check_outputs, check_some
+from offtangent.taylor.checks import check_finite, check_function, check_outputs, check_some
 
 AT_ONCE = 1 << 26  # numbers of a Jacobian that are held at once: 256 MB in float32
 BATCH = 256  # samples that go through the network together
@@ -39,7 +39,10 @@ class TangentKernel:
     X: PyTree
 
     def __post_init__(self) -> None:
+        check_function(self.f)
         check_some(self.params)
+        check_finite(self.params, "The parameters")
+        check_finite(self.X, "The inputs")
         check_outputs(self.f, self.params, self.X)
 
     @cached_property
@@ -91,7 +94,7 @@ def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKe
     array([[5., 2.],
            [2., 1.]], dtype=float32)
     """
-    return TangentKernel(f, params, jax.tree.map(jnp.asarray, X))
+    return TangentKernel(f, params, _arrays(X))
 
 
 def empirical_conjugate(
@@ -105,8 +108,10 @@ def empirical_conjugate(
     array([[1., 2.],
            [2., 5.]], dtype=float32)
     """
-    sides = [jax.tree.map(jnp.asarray, side) for side in ((X,) if X2 is None else (X, X2))]
+    check_function(features)
+    sides = [_arrays(side) for side in ((X,) if X2 is None else (X, X2))]
     for side in sides:
+        check_finite(side, "The inputs")
         check_outputs(features, params, side)
     run = eqx.filter_jit(features)
     values = [
@@ -180,8 +185,9 @@ def _added(letters: str, J1: list[Array], J2: list[Array]) -> Array:
 def _blocks(K: TangentKernel, X2: PyTree | None, multiply: Callable[..., Array]) -> np.ndarray:
     """Blocks of two Jacobians at a time; on and above the diagonal only, where both sides are the same."""
     same = X2 is None
-    other = K.X if X2 is None else jax.tree.map(jnp.asarray, X2)
+    other = K.X if X2 is None else _arrays(X2)
     if not same:
+        check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
     k = math.prod(K.outputs[1:])
     size = max(1, AT_ONCE // (2 * k * _count(K.params)))
@@ -205,6 +211,13 @@ def _blocks(K: TangentKernel, X2: PyTree | None, multiply: Callable[..., Array])
     assert found is not None
     alone = len(K.outputs) == 1  # one output, and no axis for it
     return found.reshape(found.shape[:2]) if alone and found.ndim > 2 else found
+
+
+def _arrays(X: PyTree) -> PyTree:
+    try:
+        return jax.tree.map(jnp.asarray, X)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The inputs are no arrays of numbers: {error}") from error
 
 
 def _take(X: PyTree, rows: slice) -> PyTree:

@@ -19,9 +19,9 @@ from jaxtyping import Array, Float, Num
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs, check_not_parallel
 from offtangent.data.duplicates import merge_duplicates
-from offtangent.kernels import _solves
-from offtangent.kernels._solves import Watch
+from offtangent.kernels import solves
 from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.solves import Watch
 from offtangent.linalg import Bracket, Solution, Spectrum, SymmetricTiles
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.linalg.tiles import check_length
@@ -126,7 +126,7 @@ class Gram:
             if name not in self._operators:
                 self._check_range(dtype)
                 self._operators[name] = SymmetricTiles.build(
-                    _solves.Rounded(self.kernel, self.precision),
+                    solves.Rounded(self.kernel, self.precision),
                     self.kernel.diag,
                     self.X.astype(dtype),
                     budget=memory_to_spare(self.devices) / 3 if self.budget is None else self.budget,
@@ -157,7 +157,7 @@ class Gram:
 
     @cached_property
     def _matrix(self) -> Float[np.ndarray, "n n"]:
-        matrix = _solves.exact_matrix(self.kernel, self.X)
+        matrix = solves.exact_matrix(self.kernel, self.X)
         matrix[np.diag_indices_from(matrix)] += self.ridge
         matrix.flags.writeable = False
         return matrix
@@ -170,7 +170,7 @@ class Gram:
         """
         if np.dtype(dtype) == np.float64:
             return self._matrix
-        matrix = _solves.dense_from_tiles(self.kernel, self.X.astype(dtype), self.precision)
+        matrix = solves.dense_from_tiles(self.kernel, self.X.astype(dtype), self.precision)
         matrix[np.diag_indices_from(matrix)] = self.diag()
         return matrix
 
@@ -188,7 +188,7 @@ class Gram:
         Time O(n³) through the dense matrix where that fits and k is no small part of n; else Lanczos on tiles, and
         one product in float64 that puts the values right.
         """
-        return _solves.eigh(self, k, which, watch)
+        return solves.eigh(self, k, which, watch)
 
     def solve(
         self,
@@ -203,7 +203,7 @@ class Gram:
         By Cholesky, n³/3, where the dense matrix fits and n is moderate; else by preconditioned conjugate gradients
         in float32 with refinement in float64. The result says which. A matrix singular to rounding is refused.
         """
-        return _solves.solve(self, b, tolerance, method, watch)
+        return solves.solve(self, b, tolerance, method, watch)
 
     def inverse_quadratic(
         self,
@@ -220,7 +220,7 @@ class Gram:
         """
         if np.ndim(y) != 1:
             raise InputError(f"y has shape {np.shape(y)}: expected one vector; inverse_quadratics(Y) takes columns.")
-        (found,) = _solves.inverse_quadratics(self, y, width, method, watch)
+        (found,) = solves.inverse_quadratics(self, y, width, method, watch)
         return found
 
     def inverse_quadratics(
@@ -234,7 +234,7 @@ class Gram:
         """yᵀH⁻¹y of every column y of Y, as `inverse_quadratic` has it, with one factorisation or iteration for all."""
         if np.ndim(Y) != 2:
             raise InputError(f"Y has shape {np.shape(Y)}: expected ({len(self)}, c), one column for each vector.")
-        return _solves.inverse_quadratics(self, Y, width, method, watch)
+        return solves.inverse_quadratics(self, Y, width, method, watch)
 
 
 def _check_not_equal(X: Float[np.ndarray, "n d"]) -> None:

@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from offtangent._errors import InputError
-from offtangent.kernels.closed_forms import arc_cosine, arcsin, gaussian, relu_both, relu_hidden, relu_output
+from offtangent.kernels.closed_forms import (
+    arc_cosine,
+    arcsin,
+    gaussian,
+    relu3_hidden,
+    relu_both,
+    relu_hidden,
+    relu_output,
+)
 from offtangent.kernels.gram import Kernel
 
 KERNELS: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
@@ -12,6 +20,7 @@ KERNELS: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
         "relu_hidden": lambda: relu_hidden,
         "relu_output": lambda: relu_output,
         "relu_both": lambda: relu_both,
+        "relu3_hidden": lambda: relu3_hidden,
         "step": lambda: arc_cosine(0),
         "gaussian": gaussian,
         "arcsin": arcsin,

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
-from offtangent.kernels._solves import choose
 from offtangent.kernels.gram import Gram
+from offtangent.kernels.solves import choose
 from offtangent.linalg.bracket import EPS
 
 

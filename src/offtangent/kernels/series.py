@@ -37,6 +37,11 @@ def relu_both(terms: int) -> Coefficients:
     return relu_hidden(terms) + relu_output(terms)
 
 
+def relu3_hidden(terms: int) -> Coefficients:
+    """An eighth of the arc-cosine kernel of order 2, times the cosine: degrees 1, 3 and all even ones from 2 on."""
+    return np.concatenate(([0.0], arc_cosine(2, terms)[:-1])) / 8
+
+
 def arc_cosine(order: int, terms: int) -> Coefficients:
     """Of J_n/π: J_0 = π/2 + arcsin c, and J_n' = n² J_{n−1} with J_1(0) = 1, J_2(0) = π/2."""
     terms = _at_least_one(terms)

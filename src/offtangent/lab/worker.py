@@ -124,8 +124,9 @@ def settings(compiled: str, threads: int) -> dict[str, str]:
 
 
 def cache_settings(compiled: str) -> dict[str, str]:
-    """The environment that turns JAX's persistent compilation cache on."""
-    return {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
+    """The environment that turns JAX's persistent compilation cache on; what a user has set stays."""
+    ours = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
+    return {name: os.environ.get(name, value) for name, value in ours.items()}
 
 
 @contextlib.contextmanager

@@ -6,8 +6,9 @@ Arora et al. (2019), Section 3.1; Bai & Lee (2020), eq. (1); Nichani, Bai & Lee 
 parameters are the *displacement* W from the initialisation W₀, a d × m matrix whose columns are neurons.
 """
 
+import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_key
 from offtangent.special import Activation
 from offtangent.special import activation as named
 
@@ -44,8 +46,9 @@ class TwoLayer(eqx.Module):
     ) -> "TwoLayer":
         """Columns of W₀ from N(0, κ²I) with κ = `scale`, signs a_r = ±1 at random: Arora et al., eq. (1)."""
         _check_sizes(dim, width)
-        if not scale > 0:
-            raise InputError(f"scale={scale:g}: the size κ of the initial weights must be positive.")
+        check_key(key)
+        if not 0 < scale < math.inf:
+            raise InputError(f"scale={scale:g}: the size κ of the initial weights must be positive and finite.")
         weights, signs = jax.random.split(key)
         W0 = scale * jax.random.normal(weights, (dim, width))
         return cls(W0, jax.random.rademacher(signs, (width,), W0.dtype), named(activation))
@@ -70,12 +73,13 @@ class TwoLayer(eqx.Module):
         _check_sizes(dim, width)
         if width % 2:
             raise InputError(f"width={width} is odd: a symmetric initialisation has two equal halves. Use {width + 1}.")
+        check_key(key)
         half = jax.random.normal(key, (dim, width // 2))
         if law == "sphere":
             half = half / jnp.linalg.norm(half, axis=0)
         elif law == "gaussian":
-            if not radius > 0:
-                raise InputError(f"radius={radius:g}: the length B_x of the inputs must be positive.")
+            if not 0 < radius < math.inf:
+                raise InputError(f"radius={radius:g}: the length B_x of the inputs must be positive and finite.")
             half = half / radius
         else:
             raise InputError(f"law={law!r}: the initial columns are 'gaussian' or on the 'sphere'.")
@@ -97,6 +101,8 @@ class TwoLayer(eqx.Module):
 
     def __call__(self, W: Float[Array, "d m"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
         """The outputs on a batch. Time O(ndm), memory O(nm)."""
+        check_displacement(self.W0, W)
+        check_batch(self, X)
         V = self.W0 + W
         if self.paired:
             # One product over all neurons rounds the two halves differently, and adds them up in some order: 10⁻⁴
@@ -110,5 +116,25 @@ class TwoLayer(eqx.Module):
 
 
 def _check_sizes(dim: int, width: int) -> None:
-    if dim < 1 or width < 1:
-        raise InputError(f"dim={dim}, width={width}: a network needs at least one input and one neuron.")
+    if any(isinstance(size, bool) or not hasattr(size, "__index__") or size < 1 for size in (dim, width)):
+        raise InputError(
+            f"dim={dim!r}, width={width!r}: a network needs at least one input and one neuron, in whole numbers."
+        )
+
+
+def check_displacement(W0: Float[Array, "d m"], W: Any, name: str = "W") -> None:
+    """Refuse a W that is not shaped like W₀. Broadcasting would move all neurons alike."""
+    if jnp.shape(W) != W0.shape:
+        raise InputError(
+            f"{name} has shape {jnp.shape(W)}: expected {W0.shape}, that of W₀, with a column of {W0.shape[0]} "
+            f"weights for each of {W0.shape[1]} neurons. At the initialisation it is net.origin."
+        )
+
+
+def check_batch(net: TwoLayer, X: Any) -> None:
+    """Refuse inputs that are no batch of the network's dimension."""
+    if jnp.ndim(X) != 2 or jnp.shape(X)[1] != net.dim:
+        raise InputError(
+            f"X has shape {jnp.shape(X)}: expected (n, {net.dim}), a row for each sample. For one sample give "
+            "X[None, :]."
+        )

@@ -1,4 +1,4 @@
-"""Formulas alone: activations with their derivatives, Hermite polynomials and coefficients."""
+"""Formulas alone: activations with their derivatives, what theorems ask of them, Hermite polynomials, losses."""
 
 from offtangent.special.activations import (
     CATALOGUE,
@@ -14,6 +14,7 @@ from offtangent.special.activations import (
     softplus,
     tanh,
 )
+from offtangent.special.assumptions import AssumptionA, AssumptionPart, assumption_a
 from offtangent.special.hermite import HermiteEnergy, hermite, hermite_coefficients, hermite_energy
 from offtangent.special.losses import (
     LOSSES,
@@ -40,6 +41,9 @@ __all__ = [
     "erf",
     "gelu",
     "sin",
+    "AssumptionA",
+    "AssumptionPart",
+    "assumption_a",
     "hermite",
     "hermite_coefficients",
     "hermite_energy",

@@ -42,6 +42,7 @@ class Loss:
     name: str
     function: Pointwise = field(repr=False)
     labels: tuple[float, ...] = (-1.0, 1.0)  # for which the contract is to hold
+    signed: bool = field(default=False, repr=False)  # a function of yz, for labels −1 and +1 and no others
     # formula(order, y, z) is the closed form of the derivative, order ≥ 1; without it, nested autodiff
     formula: Callable[[int, Array, Array], Array] | None = field(default=None, repr=False, compare=False)
 
@@ -118,10 +119,10 @@ def _pseudo_huber(y: Array, z: Array) -> Array:
     return jnp.where(near, inside * (inside / (1 + jnp.sqrt(1 + inside**2))), jnp.abs(r) - 1)
 
 
-logistic = Loss("logistic", _logistic, formula=_logistic_derivative)
+logistic = Loss("logistic", _logistic, signed=True, formula=_logistic_derivative)
 """log(1 + e^{−yz}): ℓ(y, 0) = log 2, |ℓ'| < 1, ℓ'' ≤ 1/4, |ℓ'''| ≤ 1/(6√3). (Divided by log 2, as some do to have
 ℓ(y, 0) = 1, it is no longer 1-Lipschitz.)"""
-soft_hinge = Loss("soft_hinge", _soft_hinge, formula=_soft_hinge_derivative)
+soft_hinge = Loss("soft_hinge", _soft_hinge, signed=True, formula=_soft_hinge_derivative)
 """The hinge max(0, 1 − yz) convolved with the triangular density (1 − |t|)₊: it is the hinge itself for |1 − yz| ≥ 1
 and two cubic arcs between; ℓ(y, 0) = 1, ℓ'' = (1 − |1 − yz|)₊ ≤ 1, and |ℓ'''| = 1 between the three points yz = 0, 1, 2
 where it jumps. No narrower density is 1-Lipschitz. (The common log(1 + e^{1−yz}) has ℓ(y, 0) = 1.31.)"""
@@ -132,6 +133,39 @@ pseudo_huber = Loss("pseudo_huber", _pseudo_huber)
 """√(1 + (y − z)²) − 1, for real labels with |y| ≤ √3: |ℓ'| < 1, ℓ'' ≤ 1, |ℓ'''| ≤ 48/(25√5) = 0.86."""
 
 LOSSES: Mapping[str, Loss] = MappingProxyType({one.name: one for one in (logistic, soft_hinge, squared, pseudo_huber)})
+
+
+def check_loss(loss: object) -> None:
+    """Refuse what is no `Loss`."""
+    if not isinstance(loss, Loss):
+        given = f"the text {loss!r}" if isinstance(loss, str) else f"a {type(loss).__name__}"
+        raise InputError(
+            f"loss is {given}: expected a Loss, one of special.{', special.'.join(LOSSES)}, or one of your own, "
+            "special.Loss('mine', function) with function(y, z) in jax.numpy."
+        )
+    shape = (2, 3)
+    found = getattr(jax.eval_shape(loss, jnp.ones(shape), jnp.ones(shape)), "shape", None)
+    if found != shape:
+        raise InputError(
+            f"{loss.name} is not elementwise: labels and outputs of shape {shape} gave {found}. A loss is one number "
+            "for each pair; their mean over samples is taken elsewhere."
+        )
+
+
+def check_loss_labels(loss: Loss, y: ArrayLike) -> None:
+    """Refuse labels other than −1 and +1 for a loss of yz; with 0 for −1 it would have no gradient there."""
+    if not loss.signed:
+        return
+    try:
+        labels = np.asarray(y)
+    except jax.errors.TracerArrayConversionError:  # inside a jitted function nobody knows
+        return
+    if not np.isin(labels, (-1, 1)).all():
+        kinds = np.unique(labels)
+        shown = ", ".join(f"{kind:g}" for kind in kinds[:5]) + (", …" if len(kinds) > 5 else "")
+        two = f"np.where(y == {kinds[-1]:g}, 1.0, -1.0)"
+        hint = f"Give {two}." if len(kinds) == 2 else "For real labels take special.pseudo_huber or special.squared."
+        raise InputError(f"{loss.name} is a loss for the labels −1 and 1, and y has {shown}. {hint}")
 
 
 # --- the contract -----------------------------------------------------------------------------------------
@@ -186,6 +220,7 @@ def loss_contract(loss: Loss, *, labels: tuple[float, ...] | None = None) -> Con
     >>> loss_contract(squared).failures[0].name
     '1-Lipschitz'
     """
+    check_loss(loss)
     tails = np.geomspace(CORE, TAIL, 401)[1:]
     z = np.concatenate([-tails[::-1], np.linspace(-CORE, CORE, round(2 * CORE / CELL) + 1), tails])
     known = loss.labels if labels is None else labels
@@ -219,9 +254,4 @@ def loss_contract(loss: Loss, *, labels: tuple[float, ...] | None = None) -> Con
 def _values(loss: Loss, y: Float[Array, " k"], z: Float[Array, " k"]) -> list[Float[np.ndarray, " k"]]:
     """ℓ and its first three derivatives."""
     found = jax.jit(lambda y, z: [loss.derivative(order)(y, z) for order in range(4)])(y, z)
-    if found[0].shape != z.shape:
-        raise InputError(
-            f"{loss.name} is not elementwise: labels and outputs of shape {z.shape} gave {found[0].shape}. A loss is "
-            "one number for each pair; their mean over samples is taken elsewhere."
-        )
     return [np.asarray(values, np.float64) for values in found]

@@ -18,7 +18,7 @@ import jax
 from jaxtyping import Array, Float, PyTree
 
 from offtangent.networks import TwoLayer
-from offtangent.taylor._checks import check_like, check_order, check_outputs, check_some
+from offtangent.taylor.checks import check_finite, check_function, check_like, check_order, check_outputs, check_some
 from offtangent.taylor.two_layer import TwoLayerExpansion
 
 Network = Callable[..., Any]
@@ -102,7 +102,9 @@ def expand(f: Network, params0: PyTree, order: int) -> TaylorModel:
     [1.0, 2.0, 2.0, 1.3333333730697632]
     """
     check_order(order)
+    check_function(f)
     check_some(params0)
+    check_finite(params0, "The parameters to expand around")
     if isinstance(f, TwoLayer):
         check_like(params0, f.origin)
         return TwoLayerExpansion.of(f, params0, order)

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from offtangent.networks import TwoLayer
-from offtangent.taylor._checks import check_like
+from offtangent.networks.two_layer import check_batch, check_displacement
+from offtangent.taylor.checks import check_like
 
 
 class OnInputs(eqx.Module):
@@ -41,6 +42,7 @@ class OnInputs(eqx.Module):
 
     def _powers(self, W: Float[Array, "d m"]) -> list[Float[Array, "n h"]]:
         """(w_rᵀx)^k of orders 1, 2, …; where pairs of neurons have opposite coefficients, their differences."""
+        check_displacement(self.origin, W)
         moved = W - self.origin
         if not self.paired:
             Z = self.X @ moved
@@ -69,6 +71,7 @@ class TwoLayerExpansion(eqx.Module):
     def on(self, X: Float[Array, "n d"]) -> OnInputs:
         """The coefficients at these inputs, once and for all. Time O(ndm), memory (order + 1)nm, half if paired."""
         net = self.net
+        check_batch(net, X)
         half = net.width // 2 if self.paired else net.width
         Z = X @ (net.W0 + self.origin)[:, :half]
         scale = net.a[:half] / net.width**0.5

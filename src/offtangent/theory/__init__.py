@@ -6,6 +6,7 @@ from offtangent.theory.certificates import (
     Certificate,
     certificate,
 )
+from offtangent.theory.closeness import Closeness, Sides, risk_closeness
 from offtangent.theory.concentration import (
     deviation_bound,
     gram_deviation_bound,
@@ -91,6 +92,7 @@ from offtangent.theory.penalties import (
     penalty_gradient,
     penalty_hessian,
 )
+from offtangent.theory.population import clean_population_risk, population_risk, randomised_population_risk
 from offtangent.theory.predictions import Descent, Predicted, gradient_descent
 from offtangent.theory.prescriptions import Prescription, prescribe
 from offtangent.theory.quadratic_bounds import (
@@ -126,6 +128,7 @@ from offtangent.theory.signs import (
     random_signs,
     sign_identities,
 )
+from offtangent.theory.survey import LandscapePoint, landscape_survey
 
 __all__ = [
     "Complexity",
@@ -218,8 +221,13 @@ __all__ = [
     "relu_series_bound",
     "Certificate",
     "certificate",
+    "Closeness",
+    "Sides",
+    "risk_closeness",
     "LandscapeInequality",
+    "LandscapePoint",
     "StationaryBound",
+    "landscape_survey",
     "clean_landscape",
     "penalty_landscape",
     "randomised_landscape",
@@ -234,6 +242,9 @@ __all__ = [
     "CleanRisk",
     "RandomisedRisk",
     "empirical_risk",
+    "clean_population_risk",
+    "population_risk",
+    "randomised_population_risk",
     "SignIdentities",
     "all_signs",
     "flip",

@@ -14,9 +14,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from offtangent._errors import InputError
 from offtangent.data import Merged, Preprocessing, check_labels, check_not_parallel, fit_preprocessing, merge_duplicates
-from offtangent.data._keys import check_key
+from offtangent.data.keys import check_key
 from offtangent.kernels import Gram, Inverse, Kernel, LeaveOneOut, relu_hidden
-from offtangent.kernels._solves import Watch
+from offtangent.kernels.solves import Watch
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.theory.generalisation import Complexity
 from offtangent.theory.label_spectrum import Alignment, LabelSpectrum, PredictedCurve, label_spectrum

@@ -28,6 +28,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_key
 from offtangent.linalg.lanczos import lanczos
 
 DENSE = 64  # up to this many parameters the whole Hessian is formed
@@ -87,6 +88,11 @@ def certificate(
             f"delta={delta:g}, tol={tol:g}, most={most}: a probability of failure in (0, 1), a positive tolerance and "
             "at least one product are expected."
         )
+    if not callable(loss):
+        raise InputError(
+            f"loss is a {type(loss).__name__}: expected a function of the parameters, such as a RandomisedRisk."
+        )
+    check_key(key)
     moving, fixed = eqx.partition(params, _is_inexact)
     leaves = jax.tree.leaves(moving)
     if not leaves:
@@ -194,10 +200,19 @@ def _host(tree: PyTree, what: str) -> Float[np.ndarray, " p"]:
     return values
 
 
+def _value(loss: Callable[[Any], Array], fixed: PyTree, moving: PyTree) -> Array:
+    value = loss(eqx.combine(moving, fixed))
+    if jnp.shape(value) != ():
+        raise InputError(
+            f"loss(params) has shape {jnp.shape(value)}: expected one number. Take a mean or a sum over samples."
+        )
+    return value
+
+
 # Of trees, not of flat vectors: what ravel_pytree returns is new each time, and would be compiled again.
 @eqx.filter_jit
 def _value_and_gradient(loss: Callable[[Any], Array], fixed: PyTree, moving: PyTree) -> tuple[Float[Array, ""], PyTree]:
-    value, gradient = jax.value_and_grad(lambda point: loss(eqx.combine(point, fixed)))(moving)
+    value, gradient = jax.value_and_grad(lambda point: _value(loss, fixed, point))(moving)
     return value, gradient
 
 

@@ -25,7 +25,7 @@ from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
 from offtangent.networks import TwoLayer
 from offtangent.theory._checks import check_bound
-from offtangent.theory._host import on_host
+from offtangent.theory.host import on_host
 from offtangent.theory.random_features import (
     check_degree,
     random_feature_energy,
@@ -33,6 +33,7 @@ from offtangent.theory.random_features import (
     random_feature_variance,
     random_feature_weights,
 )
+from offtangent.theory.signs import check_dim, check_net, check_weights
 
 AnyArray = Array | np.ndarray
 BLOCK = 2**24  # entries of the n × m tables held at once: 128 MiB each in float64
@@ -47,7 +48,10 @@ def column_norm(W: Float[AnyArray, "d m"], power: float | int = 4) -> float:
     """
     if not power >= 1:
         raise InputError(f"power={power:g}: ‖·‖_2,p is a norm for p from 1 on.")
-    return float(np.linalg.norm(np.linalg.norm(np.asarray(W, np.float64), axis=0), ord=power))
+    columns = np.asarray(W, np.float64)
+    if columns.ndim != 2 or not np.isfinite(columns).all():
+        raise InputError(f"W has shape {columns.shape}: expected a matrix (d, m) of finite numbers.")
+    return float(np.linalg.norm(np.linalg.norm(columns, axis=0), ord=power))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,8 @@ class RidgePower:
         if not math.isfinite(self.coefficient):
             raise InputError(f"coefficient={self.coefficient:g}: α is a finite number.")
         object.__setattr__(self, "direction", beta)
+        if isinstance(self.power, bool) or not hasattr(self.power, "__index__"):
+            raise InputError(f"power={self.power!r}: p is a whole number, one of 2, 3, 4, 6, 8, …")
         try:
             check_degree(self.power - 2)
         except InputError as error:
@@ -213,6 +219,8 @@ def express(
     """
     several = (targets,) if isinstance(targets, RidgePower) else tuple(targets)
     _check_net(net, radius)
+    for target in several:
+        _check_target(target)
     if not several:
         raise InputError("No targets were given: expected at least one RidgePower.")
     if len(several) > 1 and key is None:
@@ -230,8 +238,9 @@ def quadratic_part(net: TwoLayer, W: Float[AnyArray, "d m"], X: Float[AnyArray, 
     `taylor.expand(net, net.origin, 2)` gives it in the network's own precision, differentiable. Time O(ndm), memory
     a block of 2²⁴ entries at a time.
     """
-    moved, signs = np.asarray(W, np.float64), np.asarray(net.a, np.float64)
+    moved, signs = check_weights(net, W), np.asarray(net.a, np.float64)
     inputs = check_inputs(np.asarray(X))
+    check_dim(net, inputs)
     values = [
         (curvature * _folded(net, signs * (rows @ moved) ** 2)).sum(axis=1)
         for rows, curvature in curvatures(net, inputs)
@@ -283,8 +292,16 @@ def _weights(net: TwoLayer, target: RidgePower, radius: float) -> Float[np.ndarr
     return 2 * net.width**-0.25 * np.outer(target.direction, roots)
 
 
+def _check_target(target: object) -> None:
+    if not isinstance(target, RidgePower):
+        raise InputError(
+            f"a target is a {type(target).__name__}: expected RidgePower(β, power=p, coefficient=α), or several."
+        )
+
+
 def _check_net(net: TwoLayer, radius: float) -> None:
     check_bound(radius=radius)
+    check_net(net)
     if not net.paired:
         raise InputError("Theorem 7 needs a symmetric initialisation: take TwoLayer.symmetric(...).")
     if net.activation.name != "relu3":

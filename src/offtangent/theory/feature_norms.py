@@ -23,8 +23,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
-from offtangent.data._keys import check_count
 from offtangent.data.checks import check_inputs
+from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
 from offtangent.theory._checks import check_bound
 from offtangent.theory.averages import Average

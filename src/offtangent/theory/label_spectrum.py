@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from offtangent.kernels import Gram, Inverse, ridge_path
-from offtangent.kernels._solves import Watch
 from offtangent.kernels.regression import AT_ONCE
+from offtangent.kernels.solves import Watch
 from offtangent.linalg import Spectrum
 from offtangent.theory.dynamics import largest_stable_rate
 from offtangent.theory.generalisation import Complexity, complexity

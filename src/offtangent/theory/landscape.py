@@ -15,6 +15,7 @@ and no sign Σ' is ever drawn. Everything here is float64 on the host.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -24,6 +25,7 @@ from jaxtyping import Array, Float, Int8
 
 from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
+from offtangent.special.losses import Loss, loss_contract
 from offtangent.theory.certificates import Certificate
 from offtangent.theory.penalties import (
     LANDSCAPE_CONSTANT,
@@ -32,7 +34,7 @@ from offtangent.theory.penalties import (
     penalty_choice,
 )
 from offtangent.theory.randomised import CleanRisk, RandomisedRisk, halves
-from offtangent.theory.signs import in_float64, over_signs, standard_error
+from offtangent.theory.signs import check_weights, in_float64, over_signs, standard_error
 
 AnyArray = Array | np.ndarray
 
@@ -73,7 +75,7 @@ def clean_landscape(
     It holds for every W and W⋆, at any width, if ℓ is convex with ℓ'' ≤ 1 and L^Q(W⋆) ≤ OPT; `opt` is L^Q(W⋆) unless
     given. `risk` is taken without its λ. Time O(ndm), memory O(nm).
     """
-    _check_shapes(risk.net, W, W_star)
+    _check_problem(risk, CleanRisk, W, W_star)
     with jax.enable_x64(True):
         terms = _clean_terms(in_float64(risk), _float64(W), _float64(W_star))
         found = {name: float(value) for name, value in terms.items()}
@@ -111,7 +113,7 @@ def randomised_landscape(
     With ε = 0, `needed` is the ε for which it holds at this W: it goes to zero with the width. `opt` is L^Q(W⋆) unless
     given. Time O(ndm + snm) for s signs, memory O(nm) and a bounded number of outputs.
     """
-    _check_shapes(risk.net, W, W_star)
+    _check_problem(risk, RandomisedRisk, W, W_star)
     with jax.enable_x64(True):
         sizes, terms = _randomised_terms(in_float64(risk), _float64(W), _float64(W_star))
         size, size_star, bowl, best = (float(one) for one in sizes)
@@ -181,6 +183,10 @@ def penalty_landscape(W: Float[AnyArray, "d m"], W_star: Float[AnyArray, "d m"])
 
     It holds for all W and W⋆, without a condition, and C cannot be smaller.
     """
+    if jnp.ndim(W) != 2 or jnp.shape(W) != jnp.shape(W_star):
+        raise InputError(
+            f"W has shape {jnp.shape(W)} and W_star {jnp.shape(W_star)}: expected two matrices of one shape."
+        )
     with jax.enable_x64(True):
         size, size_star, curvature = (float(one) for one in _penalty_terms(_float64(W), _float64(W_star)))
     return LandscapeInequality(curvature, 8 * size, size, 0.0, LANDSCAPE_CONSTANT * size_star - size)
@@ -229,7 +235,8 @@ def stationary_bound(
     stationary; `point`, the certificate of `risk` at W, says how far it is from that, and (8) turns that into
     `inexactness`. The theorem wants a width at which (8) holds at Ŵ with this ε; `randomised_landscape` measures it.
     """
-    _check_shapes(risk.net, W, W_star)
+    _check_problem(risk, RandomisedRisk, W, W_star)
+    _check_contract(risk.loss)
     with jax.enable_x64(True):
         sizes, terms = _randomised_terms(in_float64(risk), _float64(W), _float64(W_star))
         size, size_star, _, best = (float(one) for one in sizes)
@@ -261,10 +268,22 @@ def _float64(values: AnyArray) -> Float[Array, "..."]:
     return jnp.asarray(np.asarray(values), jnp.float64)
 
 
+def _check_problem(risk: object, kind: type[CleanRisk] | type[RandomisedRisk], W: AnyArray, W_star: AnyArray) -> None:
+    if not isinstance(risk, kind):
+        raise InputError(f"risk is a {type(risk).__name__}: expected a {kind.__name__}, from {kind.__name__}.of(...).")
+    _check_shapes(risk.net, W, W_star)
+
+
 def _check_shapes(net: TwoLayer, W: AnyArray, W_star: AnyArray) -> None:
-    for name, given in (("W", W), ("W_star", W_star)):
-        if given.shape != net.W0.shape:
-            raise InputError(
-                f"{name} has shape {given.shape}; the network has {net.dim} inputs and {net.width} neurons, and takes "
-                f"{net.W0.shape}."
-            )
+    check_weights(net, W)
+    check_weights(net, W_star, "W_star")
+
+
+@cache
+def _check_contract(loss: Loss) -> None:
+    broken = loss_contract(loss).failures
+    if broken:
+        raise InputError(
+            f"{loss.name} is outside Theorem 4, whose losses are convex, 1-Lipschitz and so on: "
+            f"{'; '.join(map(str, broken))}. Take logistic or soft_hinge; loss_contract(loss) tells all parts."
+        )

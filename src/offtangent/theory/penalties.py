@@ -52,6 +52,8 @@ def mean_penalty_hessian(W: Float[AnyArray, "*b d m"], V: Float[AnyArray, "*b d 
 
 
 def _squares(W: Float[AnyArray, "*b d m"]) -> Float[Array, "*b m"]:
+    if jnp.ndim(W) < 2:
+        raise InputError(f"W has shape {jnp.shape(W)}: ‖W‖_(2,4) is of a matrix (d, m), neurons are columns.")
     return jnp.sum(jnp.asarray(W) ** 2, axis=-2)
 
 
@@ -59,6 +61,10 @@ def _hessian_parts(
     W: Float[AnyArray, "*b d m"], V: Float[AnyArray, "*b d m"]
 ) -> tuple[Float[Array, "*b"], Float[Array, "*b m"]]:
     """8 S Σ_r (‖w_r‖²‖v_r‖² + 2⟨w_r, v_r⟩²), and ‖w_r‖²⟨w_r, v_r⟩."""
+    if jnp.shape(W) != jnp.shape(V):
+        raise InputError(
+            f"W has shape {jnp.shape(W)} and V {jnp.shape(V)}: expected the same, a direction in weight space."
+        )
     w, v = _squares(W), _squares(V)
     inner = jnp.sum(jnp.asarray(W) * jnp.asarray(V), axis=-2)
     return 8 * jnp.sum(w**2, axis=-1) * jnp.sum(w * v + 2 * inner**2, axis=-1), w * inner

@@ -21,8 +21,8 @@ from jaxtyping import Float, Num
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
 from offtangent.kernels import Kernel
-from offtangent.kernels._solves import exact_matrix
 from offtangent.kernels.regression import AT_ONCE, check_targets
+from offtangent.kernels.solves import exact_matrix
 from offtangent.linalg import Spectrum
 from offtangent.linalg.lanczos import lanczos
 from offtangent.theory.dynamics import check_rate, largest_stable_rate

@@ -24,11 +24,20 @@ from jaxtyping import Array, Float, Int8, Key
 from offtangent._errors import InputError
 from offtangent.data.checks import check_labels
 from offtangent.networks import TwoLayer
-from offtangent.special.losses import Loss, logistic
+from offtangent.networks.two_layer import check_displacement
+from offtangent.special.losses import Loss, check_loss, check_loss_labels, logistic
 from offtangent.taylor.two_layer import OnInputs, TwoLayerExpansion
 from offtangent.theory.averages import Average
 from offtangent.theory.penalties import penalty
-from offtangent.theory.signs import check_dim, choose_signs, over_signs, quadratic_expansion, standard_error
+from offtangent.theory.signs import (
+    check_dim,
+    check_net,
+    check_weights,
+    choose_signs,
+    over_signs,
+    quadratic_expansion,
+    standard_error,
+)
 
 AnyArray = Array | np.ndarray
 
@@ -67,7 +76,7 @@ class RandomisedRisk(eqx.Module):
         key: Key[Array, ""] | None = None,
     ) -> "RandomisedRisk":
         """All 2^m signs for m ≤ 12 if `samples` is left out; otherwise that many, in pairs Σ, −Σ, drawn with `key`."""
-        inputs, labels, lam = _check_problem(net, X, y, strength)
+        inputs, labels, lam = _check_problem(net, X, y, loss, strength)
         signs = choose_signs(net.width, samples, key)
         return cls(net, inputs, labels, signs, lam, loss, exact=samples is None)
 
@@ -77,9 +86,10 @@ class RandomisedRisk(eqx.Module):
 
     def estimate(self, W: Float[AnyArray, "d m"]) -> Average:
         """L_λ(W) with its standard error over the signs."""
-        pairs = np.asarray(_by_pair(self, jnp.asarray(W, self.X.dtype)), np.float64)
+        V = jnp.asarray(check_weights(self.net, W), self.X.dtype)
+        pairs = np.asarray(_by_pair(self, V), np.float64)
         return Average(
-            value=float(pairs.mean()) + float(self.strength * penalty(jnp.asarray(W, self.X.dtype))),
+            value=float(pairs.mean()) + float(self.strength * penalty(V)),
             error=0.0 if self.exact else standard_error(pairs),
             draws=2 * len(pairs),
         )
@@ -129,7 +139,7 @@ class CleanRisk(eqx.Module):
         *,
         strength: float = 0.0,
     ) -> "CleanRisk":
-        inputs, labels, lam = _check_problem(net, X, y, strength)
+        inputs, labels, lam = _check_problem(net, X, y, loss, strength)
         return cls(net, _coefficients(quadratic_expansion(net), inputs), labels, lam, loss)
 
     def outputs(self, W: Float[Array, "d m"]) -> Float[Array, " n"]:
@@ -144,13 +154,22 @@ def empirical_risk(
     f: Any, params: Any, X: Float[Array, "n *d"], y: Float[Array, "n *k"], loss: Loss = logistic
 ) -> Float[Array, "*k"]:
     """L̃ = n⁻¹ Σᵢ ℓ(yᵢ, f(params, xᵢ)), for any f; k outputs with k labels give k risks. Jittable."""
+    return jnp.mean(sample_losses(f, params, X, y, loss), axis=0)
+
+
+def sample_losses(
+    f: Any, params: Any, X: Float[Array, "n *d"], y: Float[Array, "n *k"], loss: Loss = logistic
+) -> Float[Array, "n *k"]:
+    """ℓ(yᵢ, f(params, xᵢ)) for each sample."""
+    check_loss(loss)
+    check_loss_labels(loss, y)
     outputs = f(params, X)
     if outputs.shape != y.shape:  # broadcasting would pair every output with every label
         raise InputError(
             f"The outputs have shape {outputs.shape} and the labels {y.shape}: they must be the same. A column of "
             "labels becomes a vector with y[:, 0] or y.ravel()."
         )
-    return jnp.mean(loss(y, outputs), axis=0)
+    return loss(y, outputs)
 
 
 def halves(
@@ -160,6 +179,7 @@ def halves(
 
     `sigma` is σ or one of its derivatives. Time O(ndm), memory O(nm).
     """
+    check_displacement(net.W0, W)
     scale = net.a / net.width**0.5
     start, moved = X @ net.W0, X @ W
     plus, minus = sigma(start + moved), sigma(start - moved)
@@ -170,13 +190,14 @@ def halves(
     return jnp.sum(even, axis=1), odd
 
 
-def _check_problem(net: TwoLayer, X: Any, y: Any, strength: float) -> tuple[Array, Array, Array]:
+def _check_problem(net: TwoLayer, X: Any, y: Any, loss: Loss, strength: Any) -> tuple[Array, Array, Array]:
     """Inputs, labels and λ in the network's dtype, or an InputError."""
-    if not isinstance(net, TwoLayer):
-        raise InputError(f"net is a {type(net).__name__}: column signs are those of a networks.TwoLayer.")
+    check_net(net)
+    check_loss(loss)
     inputs, labels = check_labels(X, y)
     check_dim(net, inputs)
-    if not 0 <= strength < np.inf:
-        raise InputError(f"strength={strength:g}: λ is zero or positive.")
+    check_loss_labels(loss, labels)
+    if not isinstance(strength, float | int | np.floating | Array) or not 0 <= strength < np.inf:
+        raise InputError(f"strength={strength!r}: λ is zero or positive, and finite.")
     dtype = net.W0.dtype
     return jnp.asarray(inputs, dtype), jnp.asarray(labels, dtype), jnp.asarray(strength, dtype)

@@ -19,7 +19,9 @@ from jaxtyping import Array, Float, Int8, Key
 
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
+from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
+from offtangent.networks.two_layer import check_displacement
 from offtangent.taylor import expand
 from offtangent.taylor.two_layer import TwoLayerExpansion
 
@@ -30,8 +32,26 @@ CHUNK = 1 << 22  # numbers held at once while signs are gone through
 
 
 def flip(W: Float[AnyArray, "*b d m"], signs: AnyArray) -> Float[Array, "*b d m"]:
-    """WΣ: column r times signs[..., r]. Doing it twice undoes it, exactly."""
+    """WΣ: column r times signs[..., r]. Doing it twice undoes it, exactly. Signs are a vector, not diag(±1)."""
+    if jnp.shape(signs)[-1:] != jnp.shape(W)[-1:]:
+        raise InputError(
+            f"The signs have shape {jnp.shape(signs)} and W has {jnp.shape(W)}: expected one sign for each column of "
+            f"W, {jnp.shape(W)[-1:]}."
+        )
+    _check_signs(signs)
     return jnp.asarray(W) * jnp.asarray(signs)[..., None, :].astype(W.dtype)
+
+
+def _check_signs(signs: AnyArray) -> None:
+    try:
+        right = bool(jnp.all(jnp.abs(signs) == 1))
+    except jax.errors.ConcretizationTypeError:  # inside a jitted function nobody knows
+        return
+    if not right:
+        raise InputError(
+            "The signs hold numbers other than −1 and 1. Σ is given by its diagonal, a vector: np.diag(Sigma) of a "
+            "matrix; 2 * bits - 1 of truth values."
+        )
 
 
 def all_signs(width: int) -> Int8[np.ndarray, "s m"]:
@@ -51,6 +71,7 @@ def all_signs(width: int) -> Int8[np.ndarray, "s m"]:
 
 def random_signs(width: int, samples: int, *, key: Key[Array, ""]) -> Int8[Array, "s m"]:
     """samples/2 independent sign vectors; each stands for itself and its opposite (antithetic signs Σ, −Σ)."""
+    check_count("width", width)
     if samples < 4 or samples % 2:
         raise InputError(
             f"samples={samples}: signs come in pairs Σ, −Σ, and a standard error needs two pairs. Give an even number, "
@@ -106,11 +127,12 @@ def sign_identities(
     Time O(s·ndm): the terms are computed for all signs afresh.
     """
     inputs = check_inputs(X)
+    moved = check_weights(net, W)
     check_dim(net, inputs)
     half = np.asarray(choose_signs(net.width, samples, key))
     signs = np.concatenate([half, -half])
     with jax.enable_x64(True):
-        points, V = jnp.asarray(inputs), jnp.asarray(np.asarray(W), jnp.float64)
+        points, V = jnp.asarray(inputs), jnp.asarray(moved)
         found = _both_sides(in_float64(net), V, points, jnp.asarray(signs))
         linear, quadratic, closed, still = (np.asarray(side) for side in found)
     squares = linear[: len(half)] ** 2  # those of −Σ are the same
@@ -143,6 +165,24 @@ def quadratic_expansion(net: TwoLayer) -> TwoLayerExpansion:
     model = expand(net, net.origin, 2)
     assert isinstance(model, TwoLayerExpansion)
     return model
+
+
+def check_net(net: object) -> None:
+    if not isinstance(net, TwoLayer):
+        raise InputError(
+            f"net is a {type(net).__name__}: expected a networks.TwoLayer, whose columns of W are neurons."
+        )
+
+
+def check_weights(net: TwoLayer, W: Any, name: str = "W") -> Float[np.ndarray, "d m"]:
+    """W in float64 on the host, or an InputError where it is not finite or not shaped like the network's weights."""
+    check_net(net)
+    weights = np.asarray(W, np.float64)
+    check_displacement(net.W0, weights, name)
+    bad = np.count_nonzero(~np.isfinite(weights))
+    if bad:
+        raise InputError(f"{name} has {bad} entries that are NaN or infinite: give finite weights.")
+    return weights
 
 
 def check_dim(net: TwoLayer, inputs: Float[np.ndarray, "n d"]) -> None:

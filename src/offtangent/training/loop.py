@@ -20,7 +20,10 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_count
+from offtangent.special.losses import check_loss, check_loss_labels
 from offtangent.training.checkpoint import fingerprint, load, save
+from offtangent.training.randomised import MeanLoss
 from offtangent.training.stability import sharpness
 
 BLOCK = 256  # steps between two looks of the host
@@ -102,6 +105,9 @@ def train(
     _check(n, len(y), steps, batch, key, record, record_at)
     if not isinstance(optimiser, optax.GradientTransformation):
         raise InputError(f"optimiser={optimiser!r} is no optax optimiser; give, for example, optax.sgd(0.1).")
+    if isinstance(objective, MeanLoss):
+        check_loss(objective.loss)
+        check_loss_labels(objective.loss, y)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
     params = jax.tree.map(jnp.asarray, params)
@@ -238,7 +244,8 @@ def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tup
         return eqx.filter_eval_shape(objective, params, X, y).shape
     except TypeError as error:
         raise InputError(
-            f"objective(params, X, y) cannot be evaluated on X of shape {X.shape} and y of shape {y.shape}: {error}. "
+            f"objective(params, X, y) cannot be evaluated on X of shape {X.shape} and y of shape {y.shape}: "
+            f"{str(error).rstrip('.')}. "
             "An objective takes parameters, inputs and labels; HalfSquares(f) makes one from f(params, X)."
         ) from error
 
@@ -254,8 +261,7 @@ def _check(
 ) -> None:
     if labels != n:
         raise InputError(f"{n} inputs but {labels} labels: every input needs one.")
-    if steps < 0:
-        raise InputError(f"steps={steps}: the number of steps is zero or positive.")
+    check_count("steps", steps, least=0)
     if batch is not None and not 1 <= batch <= n:
         raise InputError(f"batch={batch}: it must lie between 1 and the {n} rows, or be None for the full batch.")
     if batch is not None and key is None:

@@ -10,16 +10,19 @@ objective is the plain risk L̃. `fresh_signs(inner)` turns its gradient by Σ_t
 on the result. What the paper measures (L, L^Q, the norms, f^Q) is the same at V and at W; `unsigned` gives W itself.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_key
 from offtangent.special.losses import Loss, logistic
 from offtangent.theory.penalties import penalty_gradient
 from offtangent.theory.randomised import empirical_risk
@@ -69,6 +72,9 @@ def fresh_signs(inner: optax.GradientTransformation, *, key: Key[Array, ""]) -> 
     >>> unsigned(optax.apply_updates(V, updates), state).tolist()
     [[0.5, 0.5, 0.5, 0.5]]
     """
+    if not isinstance(inner, optax.GradientTransformation):
+        raise InputError(f"inner is a {type(inner).__name__}: expected an optax optimiser, such as optax.sgd(0.1).")
+    check_key(key)
 
     def init(params: PyTree) -> FreshSignsState:
         for path, leaf in jax.tree_util.tree_leaves_with_path(params):
@@ -107,12 +113,13 @@ def unsigned(params: PyTree, state: optax.OptState) -> PyTree:
     return jax.tree.map(flip, params, state.signs)
 
 
-def add_penalty(strength: float | optax.Schedule) -> optax.GradientTransformation:
+def add_penalty(strength: float | Float[Array, "*b"] | optax.Schedule) -> optax.GradientTransformation:
     r"""Add the gradient of λ‖W‖⁸_{2,4}, as `optax.add_decayed_weights` adds that of λ‖W‖²/2.
 
     .. math:: g_r \leftarrow g_r + 8 \lambda \Big(\sum_s \lVert w_s \rVert^4\Big) \lVert w_r \rVert^2 w_r
 
-    For one matrix W (d × m), or a batch of them with axes in front. `strength` is λ or a schedule of it. Before
+    For one matrix W (d × m), or a batch of them with axes in front. `strength` is λ, or a schedule of it, or an array
+    with a λ for each matrix of the batch (its axes are the last ones in front of d × m). Before
     `optax.sgd` in a chain, it is part of the gradient, but of no loss that `train` sees: neither its curve nor the
     stable rate that it names on divergence knows of it. It is steep: where ηλ‖W‖⁶_{2,4} exceeds 1/28, steps overshoot.
 
@@ -121,8 +128,8 @@ def add_penalty(strength: float | optax.Schedule) -> optax.GradientTransformatio
     >>> regulariser.update(jnp.zeros((1, 2)), regulariser.init(W), W)[0].tolist()
     [[4.0, 0.0]]
     """
-    if not callable(strength) and not strength >= 0:
-        raise InputError(f"strength={strength:g}: λ is zero or positive.")
+    if not callable(strength) and not (np.isfinite(strength).all() and (np.asarray(strength) >= 0).all()):
+        raise InputError(f"strength={strength}: λ is zero or positive, and finite.")
 
     def init(params: PyTree) -> optax.ScaleByScheduleState:
         if not hasattr(params, "ndim") or params.ndim < 2:
@@ -138,8 +145,8 @@ def add_penalty(strength: float | optax.Schedule) -> optax.GradientTransformatio
     ) -> tuple[PyTree, optax.ScaleByScheduleState]:
         if params is None:
             raise InputError("add_penalty needs the parameters: optimiser.update(gradients, state, params).")
-        lam = strength(state.count) if callable(strength) else strength
-        added = gradients + jnp.asarray(lam, gradients.dtype) * penalty_gradient(params)
+        lam = jnp.asarray(strength(state.count) if callable(strength) else strength, gradients.dtype)
+        added = gradients + lam[..., None, None] * penalty_gradient(params)
         return added, optax.ScaleByScheduleState(optax.safe_increment(state.count))
 
     return optax.GradientTransformation(init, update)
@@ -153,8 +160,11 @@ def randomised_sgd(
     `noise` is s, the standard deviation of each entry of ξ_t, which is part of the gradient: η multiplies it. λ is
     `strength`; the regulariser's gradient turns with the signs, so it needs no sign of its own.
     """
-    if not noise >= 0:
-        raise InputError(f"noise={noise:g}: a standard deviation is zero or positive.")
+    if not 0 <= noise < math.inf:
+        raise InputError(f"noise={noise:g}: a standard deviation is zero or positive, and finite.")
+    if not callable(rate) and not 0 < rate < math.inf:
+        raise InputError(f"rate={rate:g}: a learning rate is positive and finite, such as 0.1, or an optax schedule.")
+    check_key(key)
     signs, noises = jax.random.split(key)
     parts = [add_penalty(strength), optax.add_noise(noise**2, 0.0, noises), optax.sgd(rate)]
     return fresh_signs(optax.chain(*parts), key=signs)

@@ -12,6 +12,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from offtangent._errors import InputError
+
 VECTORS = 12  # that Lanczos keeps
 
 
@@ -40,19 +42,24 @@ def sharpness(
 
     Stops when the residual is below about `tol`·λ. A product costs about three gradients; a dozen vectors of the
     parameters' size are kept on the host, in float64. Unlike power iteration it does not settle on an eigenvalue
-    that is large and negative.
+    that is large and negative. Leaves that hold no floating-point numbers stay as they are. Compiled once for each
+    objective (the same object) and the shapes of its parameters.
 
     >>> bowl = lambda w: 2.0 * w[0] ** 2 + 0.5 * w[1] ** 2 + 0.1 * w[2] ** 2 + w[3] ** 2
     >>> round(sharpness(bowl, jnp.zeros(4), key=jax.random.key(0)).value, 3)
     4.0
     """
-    flat, unravel = ravel_pytree(params)
+    moving, fixed = eqx.partition(params, eqx.is_inexact_array_like)
+    moving = jax.tree.map(jnp.asarray, moving)
+    if not jax.tree.leaves(moving):
+        raise InputError("The parameters hold no floating-point numbers: there is nothing to move.")
+    flat, unravel = ravel_pytree(moving)
     count = 0
 
     def product(v: Float[np.ndarray, "p"]) -> Float[np.ndarray, "p"]:
         nonlocal count
         count += 1
-        return np.asarray(_hessian_product(objective, unravel, flat, jnp.asarray(v, flat.dtype)), np.float64)
+        return np.asarray(_hessian_product(objective, unravel, fixed, flat, jnp.asarray(v, flat.dtype)), np.float64)
 
     p = flat.size
     if p <= VECTORS:  # ARPACK wants more room than this; the whole matrix costs no more
@@ -73,8 +80,21 @@ def _unknown(p: int) -> tuple[Float[np.ndarray, "1"], Float[np.ndarray, "p 1"]]:
     return np.array([np.nan]), np.full((p, 1), np.nan)
 
 
+# `unravel` is hashed by the shapes it makes: a second call with the same ones compiles nothing.
 @eqx.filter_jit
 def _hessian_product(
-    objective: Callable[[Any], Array], unravel: Callable[[Array], PyTree], flat: Float[Array, "p"], v: Float[Array, "p"]
+    objective: Callable[[Any], Array],
+    unravel: Callable[[Array], PyTree],
+    fixed: PyTree,
+    flat: Float[Array, "p"],
+    v: Float[Array, "p"],
 ) -> Float[Array, "p"]:
-    return jax.jvp(jax.grad(lambda w: objective(unravel(w))), (flat,), (v,))[1]
+    def value(point: Float[Array, "p"]) -> Array:
+        found = objective(eqx.combine(unravel(point), fixed))
+        if jnp.shape(found) != ():
+            raise InputError(
+                f"objective(params) has shape {jnp.shape(found)}: expected one number. Take a mean or a sum."
+            )
+        return found
+
+    return jax.jvp(jax.grad(value), (flat,), (v,))[1]

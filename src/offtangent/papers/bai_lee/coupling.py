@@ -23,7 +23,7 @@ from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import coupling_report
 from offtangent.report import Figure
 from offtangent.theory import RidgePower, column_norm, express, initial_norm_bound
-from offtangent.theory._host import on_host
+from offtangent.theory.host import on_host
 
 ACTIVATIONS = ("relu3", "softplus")
 DELTA = 0.1  # of eq. (4)

@@ -43,7 +43,7 @@ EXPONENTIAL = Activation("exp(z/2)", _exponential, formula=_derivative)
 
 @dataclass(frozen=True)
 class Extraction:
-    """`seeds` networks of `pairs` pairs of neurons, with z± of order k."""
+    """`seeds` networks of `pairs` pairs of neurons, each with `draws` draws of z± of order k."""
 
     order: int
     pairs: int
@@ -51,6 +51,7 @@ class Extraction:
     dim: int
     samples: int
     seeds: int
+    draws: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Config:
     dim: int = 5
     samples: int = 20
     seeds: int = 10
+    draws: int = 8
 
 
 PROFILES = {
@@ -71,7 +73,7 @@ PROFILES = {
 
 def cells(config: Config) -> list[Extraction]:
     return [
-        Extraction(order, pairs, shift, config.dim, config.samples, config.seeds)
+        Extraction(order, pairs, shift, config.dim, config.samples, config.seeds, config.draws)
         for order in config.orders
         for shift in SHIFTS
         for pairs in config.pairs
@@ -79,8 +81,9 @@ def cells(config: Config) -> list[Extraction]:
 
 
 def cost(cell: Extraction) -> Cost:
-    entries = 2 * cell.samples * cell.pairs
-    return Cost(cell.seeds * entries * (2 * cell.dim + 60 * cell.order), 4 * entries * (cell.order + 6) + 1e6)
+    entries, weights = 2 * cell.samples * cell.pairs, 2 * cell.dim * cell.pairs
+    flops = cell.seeds * entries * (cell.draws * 2 * (cell.dim + cell.order) + 60 * cell.order)
+    return Cost(flops, 4 * entries * (cell.order + 6) + 12 * cell.draws * weights + 1e6)
 
 
 def run(cell: Extraction) -> xr.Dataset:
@@ -94,7 +97,10 @@ def run(cell: Extraction) -> xr.Dataset:
         X = data.sphere(cell.samples, cell.dim, key=of_inputs)
         beta = data.sphere(1, cell.dim, radius=LENGTH, key=of_target)[0]
         stars = ridge_columns(net, beta, k)
-        found = pair_terms(net, extracting_weights(net, stars, law, key=of_draws), jnp.asarray(X, net.W0.dtype), k + 1)
+        keys = jax.random.split(of_draws, cell.draws)
+        moved = jax.vmap(lambda key: extracting_weights(net, stars, law, key=key))(keys)  # noqa: B023
+        with jax.default_matmul_precision("highest"):  # some terms do not vary, and are compared to rounding
+            found = pair_terms(net, moved, jnp.asarray(X, net.W0.dtype), k + 1)
         values = np.asarray(found, np.float64)[1:]
         exact = term_moments(net, stars, law, X, k + 1)
         second = (exact.mean**2 + exact.variance)[1:]
@@ -102,7 +108,7 @@ def run(cell: Extraction) -> xr.Dataset:
         rows.append(
             xr.Dataset(
                 {
-                    "size": ("term", np.sqrt(np.mean(values**2, axis=1))),
+                    "size": ("term", np.sqrt(np.mean(values**2, axis=(1, 2)))),
                     "expected": ("term", np.sqrt(np.mean(second, axis=1))),
                     "mean": ("term", np.sqrt(np.mean(exact.mean[1:] ** 2, axis=1))),
                     "limit": math.sqrt(float(np.mean(limit**2))),

@@ -13,8 +13,32 @@ MOST = 30  # beyond it factorials leave float32
 
 
 def check_order(order: int) -> None:
-    if not 0 <= order <= MOST:
-        raise InputError(f"order={order}: a Taylor expansion has an order between 0 and {MOST}.")
+    if isinstance(order, bool) or not hasattr(order, "__index__") or not 0 <= order <= MOST:
+        raise InputError(f"order={order!r}: a Taylor expansion has an order between 0 and {MOST}, a whole number.")
+
+
+def check_function(f: object) -> None:
+    if not callable(f):
+        raise InputError(
+            f"f is a {type(f).__name__}: expected a function f(params, x). The parameters come second, the inputs last."
+        )
+
+
+def check_finite(tree: Any, what: str) -> None:
+    """Refuse NaN and infinite numbers, and name the leaf. Inside a jitted function nobody knows them."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if not eqx.is_inexact_array(leaf):
+            continue
+        try:
+            bad = 0 if bool(jnp.isfinite(leaf).all()) else int((~jnp.isfinite(leaf)).sum())
+        except jax.errors.ConcretizationTypeError:
+            return
+        if bad:
+            name = f" in {jax.tree_util.keystr(path)}" if path else ""
+            raise InputError(
+                f"{what} hold {bad} {'entry that is' if bad == 1 else 'entries that are'} NaN or infinite{name}: give "
+                "finite numbers. After a training that diverged, take a smaller learning rate."
+            )
 
 
 def check_like(params: Any, params0: Any) -> None:
@@ -44,8 +68,19 @@ def check_some(params0: Any) -> None:
 
 def check_outputs(f: Callable[..., Any], params: Any, x: Any) -> None:
     """Refuse a function whose value is not one array with a row (or a number) for each sample."""
-    samples = jnp.shape(jax.tree.leaves(x)[0])[:1] if jax.tree.leaves(x) else ()
-    found = eqx.filter_eval_shape(f, params, x)
+    shapes = [jnp.shape(leaf) for leaf in jax.tree.leaves(x) if eqx.is_array(leaf)]
+    samples = shapes[0][:1] if shapes else ()
+    try:
+        found = eqx.filter_eval_shape(f, params, x)
+    except InputError:
+        raise
+    except Exception as error:
+        given = ", ".join(map(str, shapes)) if shapes else f"the type {type(x).__name__}"
+        raise InputError(
+            f"f(params, x) fails on x of shape {given}: {type(error).__name__}: {str(error).rstrip('.')}. Expected a "
+            "function of these very parameters and of a batch of inputs (an array), whose first axis counts samples; "
+            "for a function of one sample, use jax.vmap(f, (None, 0))."
+        ) from error
     if not isinstance(found, jax.ShapeDtypeStruct):
         kind = type(found).__name__
         raise InputError(
@@ -54,7 +89,7 @@ def check_outputs(f: Callable[..., Any], params: Any, x: Any) -> None:
         )
     if found.ndim not in (1, 2) or found.shape[:1] != samples:
         raise InputError(
-            f"f(params, x) has shape {found.shape} for x of shape {jnp.shape(jax.tree.leaves(x)[0])}; expected "
+            f"f(params, x) has shape {found.shape} for x of shape {shapes[0] if shapes else ()}; expected "
             "(n,) or (n, k), with n the first axis of x. For a function of one sample, use jax.vmap(f, (None, 0))."
         )
     if not jnp.issubdtype(found.dtype, jnp.floating):

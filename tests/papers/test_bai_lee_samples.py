@@ -1,0 +1,107 @@
+"""Bai & Lee, the samples needed, at the smallest size; and that wrong numbers would be found out."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from offtangent.data import sphere
+from offtangent.kernels import relu3_hidden, ridge_regression
+from offtangent.lab import Results
+from offtangent.papers.bai_lee import _learners, _targets, samples
+from offtangent.papers.bai_lee.samples_report import needed
+
+TINY = samples.Curve("xor", "quadratic", 6, (12, 24, 48), seeds=2, width=64, steps=200)
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    cells = samples.cells(samples.PROFILES["smoke"])
+    return Results("smoke", tuple((cell, samples.run(cell)) for cell in cells))
+
+
+def claims(results, source):
+    return [claim for claim in samples.claims(results) if source in claim.statement]
+
+
+def test_no_claim_fails_and_curves_fall_to_the_level(smoke):
+    assert {claim.verdict for claim in samples.claims(smoke)} <= {"holds", "outside the hypothesis"}
+    assert len(samples.claims(smoke)) == 5
+    for cell, data in smoke:
+        errors = data["test"].values
+        assert (errors[:, 0] > 0.15).all(), cell.learner
+        assert (errors[:, -1] < 0.05).all(), cell.learner
+
+
+def test_there_are_figures_and_an_incomplete_task_says_nothing(smoke):
+    assert len(samples.draw(smoke)) == 2
+    assert samples.claims(Results("smoke", smoke.pairs[1:], complete=False)) == []
+    assert all(samples.cost(cell).flops > 0 and samples.cost(cell).bytes > 0 for cell, _ in smoke)
+
+
+def test_a_quadratic_model_that_needed_as_many_samples_as_the_ntk_would_be_found_out(smoke):
+    of_ntk = {cell.dim: (cell, data) for cell, data in smoke if cell.learner == "ntk"}
+    pairs = tuple(
+        (replace(cell, samples=of_ntk[cell.dim][0].samples), of_ntk[cell.dim][1])
+        if cell.learner == "quadratic"
+        else (cell, data)
+        for cell, data in smoke
+    )
+    (claim,) = claims(Results("smoke", pairs), "the quadratic model needs fewer")
+    assert claim.verdict == "fails"
+
+
+def test_a_curve_that_does_not_reach_the_level_is_not_judged(smoke):
+    pairs = tuple((cell, data + 1 if cell.learner == "randomised" else data) for cell, data in smoke)
+    found = claims(Results("smoke", pairs), "the randomised network needs fewer")
+    assert [claim.verdict for claim in found] == ["not testable at this size"]
+    assert samples.draw(Results("smoke", pairs))
+
+
+def test_needed_interpolates_in_log_n_and_owns_up_to_a_grid_that_is_too_short():
+    grid, errors = np.array([10.0, 40.0]), np.array([[0.3, 0.1], [0.3, 0.2], [0.1, 0.0]])
+    np.testing.assert_allclose(needed(grid, errors, 0.2), [20.0, 40.0, np.nan])
+    assert needed(grid, errors[:1], 0.05) == [np.inf]
+
+
+@pytest.mark.parametrize("dim", [6, 30])
+@pytest.mark.parametrize("power", [3, 4])
+def test_moments_and_the_part_of_highest_degree_agree_with_a_sample_of_the_sphere(power, dim):
+    u = sphere(400_000, dim, key=jax.random.key(0))[:, 0]
+    draws = u ** (2 * power)
+    assert abs(draws.mean() - _targets.moment(2 * power, dim)) <= 4 * draws.std() / len(u) ** 0.5
+    lower = np.stack([u**k for k in range(power)], axis=1)
+    scaled = lower / np.linalg.norm(lower, axis=0)
+    left = u**power - scaled @ np.linalg.lstsq(scaled, u**power, rcond=None)[0]
+    assert (left @ left) / draws.sum() == pytest.approx(_targets.top_share(power, dim), rel=0.05)
+
+
+@pytest.mark.parametrize("learner", ["quadratic", "randomised", "plain"])
+def test_a_network_sees_its_own_first_rows_alone(learner):
+    cell = replace(TINY, learner=learner, steps=20)
+    whole = [samples._problem(cell, jax.random.key(seed)) for seed in range(2)]
+    X, y = whole[0].train
+    spoilt = replace(whole[0], train=(X, np.where(np.arange(len(y)) < 24, y, -y)))
+    first, second = (_learners.curve(cell, [one, whole[1]])["train"] for one in (whole[0], spoilt))
+    np.testing.assert_array_equal(first[0, :2], second[0, :2])
+    np.testing.assert_array_equal(first[1], second[1])
+    assert first[0, 2] != second[0, 2]
+
+
+def test_the_kernels_curve_is_ridge_regression():
+    cell = replace(TINY, learner="ntk")
+    problem = samples._problem(cell, jax.random.key(0))
+    found = samples._kernel_curve(cell, [problem])
+    (X, y), (X_test, y_test) = problem.train, problem.test
+    at = int(found["regulariser"][0, 1])
+    ridge = samples.RIDGES[at] * float(relu3_hidden.diag(X[:1])[0])
+    outputs = ridge_regression(relu3_hidden, X[:24], y[:24], ridge=ridge).predict(X_test)
+    assert abs(np.mean(outputs * y_test <= 0) - found["test"][0, 1]) <= 0.002  # ties, where the output is nothing
+
+
+def test_the_best_regulariser_is_chosen_on_other_samples_than_the_test():
+    chosen, tested = np.array([[[0.3, 0.1]]]), np.array([[[0.0, 0.2]]])
+    found = _learners.best(chosen, tested, tested)
+    assert found["test"] == [[0.2]]
+    assert found["regulariser"] == [[1.0]]

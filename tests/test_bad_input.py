@@ -1,0 +1,173 @@
+"""Bad input through the public functions, as from a Python shell: no traceback of JAX's, no silent wrong answer.
+
+The calls run in a process of their own, without the run-time types of the tests, which would refuse some of them first.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SETUP = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import jax, jax.numpy as jnp, numpy as np, optax
+import offtangent as ot
+from offtangent import kernels, networks, special, taylor, theory, training
+from offtangent._errors import InputError
+from offtangent.regime import measure_regime
+key, rng, nan, inf = jax.random.key(0), np.random.default_rng(0), float("nan"), float("inf")
+def f(p, x): return jnp.tanh(x @ p["w"]) @ p["a"]
+P = {"w": jnp.ones((3, 5)), "a": jnp.ones(5)}
+moved = jax.tree.map(lambda leaf: 1.1 * leaf, P)
+X, y = rng.standard_normal((8, 3)).astype("float32"), np.tile([-1.0, 1.0], 4)
+holed = X.copy(); holed[2, 1] = nan
+symmetric, TwoLayer = networks.TwoLayer.symmetric, networks.TwoLayer
+net = symmetric(dim=3, width=8, activation="relu3", key=key)
+relu = symmetric(dim=3, width=8, activation="relu", key=key)
+W = jnp.asarray(0.5 * rng.standard_normal((3, 8)), jnp.float32)
+spoilt, column = W.at[0, 0].set(nan), W[:, :1]
+risk, clean = theory.RandomisedRisk.of(net, X, y), theory.CleanRisk.of(net, X, y)
+star = theory.RidgePower(np.ones(3), 4)
+law = theory.matched_moments(2)
+summed = special.Loss("summed", lambda y, z: jnp.sum((y - z) ** 2))
+def train(objective, **words):
+    words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
+    return training.train(objective, **words, optimiser=optax.sgd(0.1))
+said = {}
+for call in json.load(sys.stdin):
+    try:
+        found = eval(call)
+        said[call] = ["a result", str(found)[:200]]
+    except Exception as error:
+        said[call] = [type(error).__name__, str(error)]
+json.dump(said, sys.stdout)
+"""
+
+CASES = {
+    # mismatched pytrees, parameters that are none
+    "taylor.expand(f, P, 2).terms({'w': P['w']}, X)": "another structure",
+    "taylor.expand(f, P, 2).terms(P | {'b': P['a']}, X)": "another structure",
+    "taylor.expand(f, P, 2).terms(P | {'w': P['w'].T}, X)": "['w'] has shape (5, 3)",
+    "taylor.expand(f, jax.tree.map(lambda leaf: nan * leaf, P), 2)": "NaN or infinite in ['a']",
+    "taylor.expand(P, f, 2)": "expected a function f(params, x)",
+    "kernels.empirical_ntk(f, {'w': P['w']}, X)": "KeyError: 'a'",
+    "kernels.empirical_ntk(f, P | {'w': nan * P['w']}, X)": "The parameters hold 15 entries",
+    "measure_regime(f, P, {'w': P['w']}, X)": "another structure",
+    "measure_regime(f, P, moved, holed)": "The inputs hold 1 entry",
+    "measure_regime(f, P, moved, X, np.full(8, nan))": "8 labels are NaN",
+    "measure_regime(f, P, moved, X, ['cat'] * 8)": "expected numbers",
+    "measure_regime(f, P, moved, X, neurons=5)": "neurons=5",
+    # a function of the wrong output shape, or of other inputs
+    "taylor.expand(lambda p, x: jnp.sum(x @ p), jnp.ones(3), 1).terms(jnp.ones(3), X)": "expected (n,) or (n, k)",
+    "taylor.expand(lambda p, x: jnp.dot(p, x), jnp.ones(3), 1).terms(jnp.ones(3), X)": "jax.vmap(f, (None, 0))",
+    "taylor.expand(f, P, 1).terms(P, X[:, :2])": "fails on x of shape (8, 2)",
+    "taylor.expand(f, P, 1).terms(P, None)": "fails on x of shape the type NoneType",
+    "kernels.empirical_ntk(lambda p, x: x @ p > 0, jnp.ones(3), X)": "dtype bool",
+    "kernels.empirical_ntk(f, P, X).dense(X[:, :2])": "fails on x of shape (8, 2)",
+    "kernels.empirical_ntk(f, P, holed)": "The inputs hold 1 entry",
+    "kernels.empirical_ntk(f, P, 'text')": "no arrays of numbers",
+    "kernels.empirical_conjugate(lambda p, x: x @ p['w'], P, holed)": "The inputs hold 1 entry",
+    # orders
+    "taylor.expand(f, P, 1.5)": "order=1.5",
+    "taylor.expand(f, P, '2')": "order='2'",
+    "taylor.expand(f, P, True)": "order=True",
+    "taylor.expand(relu, relu.origin, 2)": "relu has derivatives up to order 1",
+    "theory.CleanRisk.of(relu, X, y)": "relu has derivatives up to order 1",
+    "measure_regime(relu, relu.origin, W, X, order=2)": "relu has derivatives up to order 1",
+    "theory.pair_terms(net, W, X, 4)": "relu3 has derivatives up to order 3",
+    # two-layer networks
+    "symmetric(dim=3, width=7, key=key)": "width=7 is odd",
+    "symmetric(dim=3, width=8.0, key=key)": "whole numbers",
+    "symmetric(dim=3, width=8, radius=inf, key=key)": "radius=inf",
+    "symmetric(dim=3, width=8, key=0)": "jax.random.key(0)",
+    "net(column, X)": "W has shape (3, 1): expected (3, 8)",
+    "net(W, X[:, :2])": "X has shape (8, 2): expected (n, 3)",
+    "taylor.expand(net, net.origin, 2).terms(W, X[0])": "X has shape (3,): expected (n, 3)",
+    "taylor.expand(net, net.origin, 2).on(X)(column)": "W has shape (3, 1)",
+    # Theorem 7 and Section 6
+    "theory.RidgePower(np.ones(3), 5)": "Theorem 7 covers p = 2, 3, 4, 6, 8",
+    "theory.RidgePower(np.ones(3), 2.5)": "power=2.5",
+    "theory.express(net, ['x^4'])": "a target is a str",
+    "theory.express(f, star)": "net is a function",
+    "theory.quadratic_part(net, column, X)": "W has shape (3, 1)",
+    "theory.quadratic_part(net, spoilt, X)": "NaN or infinite",
+    "theory.quadratic_part(net, W, X[:, :2])": "dimension 3",
+    "theory.column_norm(spoilt)": "matrix (d, m) of finite numbers",
+    "law.difference(-1)": "j=-1",
+    "theory.ridge_columns(net, np.array([nan, 1, 1]), 2)": "NaN or infinite",
+    "theory.pair_terms(net, W[:, :6], X, 2)": "W has shape (3, 6)",
+    "theory.pair_terms(net, jnp.ones((3, 10)), X, 2)": "W has shape (3, 10)",
+    "theory.term_moments(net, W[:, :4], law, X[:, :2], 2)": "dimension 3",
+    "theory.order_limit('tanh', X, np.ones(2), 2)": "β has shape (2,)",
+    # signs
+    "theory.flip(W, jnp.ones(7))": "one sign for each column",
+    "theory.flip(W, jnp.ones(1))": "one sign for each column",
+    "theory.flip(W, jnp.zeros(8))": "other than −1 and 1",
+    "theory.flip(W, jnp.eye(8))": "np.diag(Sigma)",
+    "theory.random_signs(0, 4, key=key)": "width=0",
+    "theory.sign_identities(net, W[:, :4], X)": "W has shape (3, 4)",
+    "theory.sign_identities(net, spoilt, X)": "NaN or infinite",
+    "theory.sign_identities(f, W, X)": "net is a function",
+    # losses, labels, strengths
+    "theory.RandomisedRisk.of(net, X, (y + 1) / 2)": "np.where(y == 1, 1.0, -1.0)",
+    "theory.CleanRisk.of(net, X, np.arange(8.0), special.soft_hinge)": "y has 0, 1, 2, 3, 4, …",
+    "theory.empirical_risk(net, W, X, jnp.zeros(8))": "labels −1 and 1",
+    "train(training.MeanLoss(net), y=(y + 1) / 2)": "labels −1 and 1",
+    "theory.CleanRisk.of(net, X, y, 'logistic')": "loss is the text 'logistic'",
+    "theory.CleanRisk.of(net, X, y, lambda y, z: y * z)": "special.Loss('mine', function)",
+    "theory.CleanRisk.of(net, X, y, summed)": "summed is not elementwise",
+    "train(training.MeanLoss(net, 'logistic'))": "loss is the text 'logistic'",
+    "special.loss_contract('logistic')": "loss is the text 'logistic'",
+    "theory.stationary_bound(theory.RandomisedRisk.of(net, X, y, special.squared), W, W, gamma=1.0, epsilon=0.1)": (
+        "squared is outside Theorem 4"
+    ),
+    "theory.CleanRisk.of(net, X, y, strength=-1.0)": "strength=-1.0",
+    "theory.CleanRisk.of(net, X, y, strength='1')": "strength='1'",
+    "theory.RandomisedRisk.of(net, holed, y)": "row 2, column 1",
+    "risk(column)": "W has shape (3, 1)",
+    "risk.estimate(column)": "W has shape (3, 1)",
+    "risk.estimate(spoilt)": "NaN or infinite",
+    "clean(W[:, :4])": "W has shape (3, 4)",
+    "theory.population_risk(net, W, X)": "expected a function source(n, key=key)",
+    # landscape and certificates
+    "theory.clean_landscape(risk, W, W)": "expected a CleanRisk",
+    "theory.randomised_landscape(risk, spoilt, W)": "NaN or infinite",
+    "theory.randomised_landscape(risk, W, W[:, :4])": "W_star has shape (3, 4)",
+    "theory.penalty(jnp.ones(3))": "matrix (d, m)",
+    "theory.penalty_hessian(W, W[:, :4])": "V (3, 4)",
+    "theory.penalty_landscape(W, W[:, :4])": "W_star (3, 4)",
+    "theory.certificate(risk, W[:, :4], key=key)": "W has shape (3, 4)",
+    "theory.certificate(lambda w: w**2, jnp.ones(3), key=key)": "loss(params) has shape (3,)",
+    "theory.certificate(3, W, key=key)": "loss is a int",
+    "theory.certificate(risk, W, key=0)": "jax.random.key(0)",
+    # training
+    "training.randomised_sgd(0.1, noise=-1.0, key=key)": "noise=-1",
+    "training.randomised_sgd(0.1, noise=inf, key=key)": "noise=inf",
+    "training.randomised_sgd(0.1, noise=0.0, strength=inf, key=key)": "strength=inf",
+    "training.randomised_sgd(nan, noise=0.0, key=key)": "rate=nan",
+    "training.randomised_sgd(0.1, noise=0.0, key=0)": "jax.random.key(0)",
+    "training.fresh_signs(3, key=key)": "optax.sgd(0.1)",
+    "train(training.MeanLoss(net), params=column)": "W has shape (3, 1)",
+    "train(training.MeanLoss(net), X=holed)": "before the first step",
+    "train(training.MeanLoss(net), steps=1.5)": "steps=1.5",
+    "training.sharpness(lambda w: w**2, jnp.ones(3), key=key)": "expected one number",
+    "training.sharpness(lambda w: jnp.sum(w), jnp.arange(3), key=key)": "nothing to move",
+}
+
+
+@pytest.fixture(scope="module")
+def said():
+    done = subprocess.run(
+        [sys.executable, "-c", SETUP], input=json.dumps(list(CASES)), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("call", CASES)
+def test_it_is_refused_with_what_was_given_or_expected(said, call):
+    kind, message = said[call]
+    assert kind == "InputError", message
+    assert CASES[call] in message
