@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,3 +233,14 @@ def test_the_time_left_is_unknown_first_and_nothing_at_the_end(sweep, store):
     for job in jobs:
         left.done(job)
     assert (left.finished, left.seconds) == (4, 0.0)
+
+
+def test_a_small_cell_before_large_ones_does_not_tell_the_time_left(sweep, store):
+    """It mostly compiled; at its pace the others would take for ever."""
+    small, *others = lab.plan([sweep.experiment], "smoke", lab.Store.open(store)).missing
+    jobs = [replace(small, cost=lab.Cost(1.0, 1.0)), *(replace(job, cost=lab.Cost(1e15, 1.0)) for job in others)]
+    left = TimeLeft(jobs)
+    left.done(jobs[0])
+    assert (left.seconds, str(left)) == (None, "")
+    left.done(jobs[1])
+    assert str(left).startswith("about ")

@@ -17,6 +17,7 @@ else:
 
 
 STARTING = 3.0  # seconds a cell takes for compilation, as a weight among cells
+SURE = 0.02  # of the expected work must be done before the time left is told: first cells mostly compile
 QUIET = 1.0  # seconds between two lines where there is no terminal
 
 
@@ -39,11 +40,14 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """The time left at the pace so far, or None before the first cell has come back."""
-        if self._weight == 0:
-            return None
+        """The time left at the pace so far, or None before enough has come back to tell."""
         whole = sum(self._weigh(job) for job in self.jobs)
+        if self._weight < SURE * whole:
+            return None
         return (time.monotonic() - self._start) * max(whole - self._weight, 0.0) / self._weight
+
+    def __str__(self) -> str:
+        return "" if self.seconds is None else f"about {seconds(self.seconds)} left"
 
     def _weigh(self, job: Job) -> float:
         """Expected seconds plus what every cell pays; the same for all where nothing is counted."""
@@ -73,7 +77,7 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
 
             def advance(job: Job, done: Done) -> None:  # noqa: ARG001
                 left.done(job)
-                bar.update(task, advance=1, left=f"about {seconds(left.seconds)} left")
+                bar.update(task, advance=1, left=str(left))
 
             yield advance
     else:
@@ -87,6 +91,6 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
             last = time.monotonic()
             how = f"failed: {done.error}" if done.error else seconds(done.seconds)
             which = f"[{left.finished}/{left.total}] {job.experiment.name} {job.cell}"
-            console.out(f"{which}: {how}; about {seconds(left.seconds)} left")
+            console.out("; ".join(filter(None, [f"{which}: {how}", str(left)])))
 
         yield tell
