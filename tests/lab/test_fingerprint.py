@@ -130,3 +130,13 @@ def test_the_fingerprint_is_the_same_in_every_version_of_python(tmp_path):
     path = tmp_path / "fixed.py"
     path.write_text('def run(cell):\n    """Told."""\n    return f"{cell!r:>{3}}" if (n := len(cell)) else [*cell]\n')
     assert fingerprint(path).source == "ad0aef8b5e9fd120"
+
+
+def test_names_that_run_does_not_use_bring_nothing_with_them(tmp_path):
+    (tmp_path / "one.py").write_text("from offtangent import kernels\ndef run(cell): return kernels")
+    both = "from offtangent import kernels, regime\ndef run(cell): return kernels\ndef claims(results): return regime"
+    (tmp_path / "two.py").write_text(both)
+    (tmp_path / "three.py").write_text(both.replace("return kernels", "return kernels, regime"))
+    one, two, three = (fingerprint(tmp_path / f"{name}.py").library for name in ("one", "two", "three"))
+    assert one == two
+    assert two != three

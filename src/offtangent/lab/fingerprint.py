@@ -34,7 +34,7 @@ def fingerprint(path: Path) -> Fingerprint:
     source = hashlib.sha256("\n".join(_bare(node) for node in kept).encode())
     modules: dict[str, Path] = {}
     uses: set[str] = set()
-    waiting = list(_imports(kept, _package_of(path)))
+    waiting = list(_imports(_needed(kept), _package_of(path)))
     while waiting:
         name = waiting.pop()
         found = _locate(name, path.parent)
@@ -66,6 +66,17 @@ def _reached(tree: ast.Module, start: str) -> list[ast.stmt]:
             reached.add(id(node))
             waiting += [other for name in _names(node) for other in defined.get(name, [])]
     return [node for node in tree.body if id(node) in reached]
+
+
+def _needed(kept: list[ast.stmt]) -> list[ast.stmt]:
+    """The same statements, their imports without the names that no other one uses."""
+    used = {name for node in kept if not isinstance(node, ast.ImportFrom) for name in _names(node)} | {"*"}
+    return [
+        ast.ImportFrom(node.module, [one for one in node.names if (one.asname or one.name) in used], node.level)
+        if isinstance(node, ast.ImportFrom)
+        else node
+        for node in kept
+    ]
 
 
 def _defines(node: ast.stmt) -> Iterator[str]:
