@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from offtangent.kernels import Gram, relu_hidden
-from offtangent.linalg import SymmetricTiles
+from offtangent.linalg import SymmetricTiles, stream
 
 ROWS = 30  # 240 inputs: eight groups on one device, 36 tiles
 
@@ -62,7 +62,45 @@ def gram_on(k: int) -> dict[str, Any]:
     }
 
 
+def checked_on(k: int) -> dict[str, Any]:
+    """The float64 pass of a solve's check: its result, the devices at work, and the most rows on one of them."""
+    fetched: dict[jax.Device, int] = {}
+    fetch = stream._fetch
+
+    def counted(groups: list[np.ndarray], device: jax.Device, group: int) -> jax.Array:
+        fetched[device] = fetched.get(device, 0) + 1
+        return fetch(groups, device, group)
+
+    stream._fetch, stream.rows_per_tile = counted, lambda: ROWS
+    rng = np.random.default_rng(0)
+    X, x = rng.standard_normal((240, 24)), rng.standard_normal((240, 2))
+    caches: list[Any] = []
+    begin = stream.Pass.__init__
+
+    def seen(self: Any, *args: Any) -> None:
+        begin(self, *args)
+        caches.extend(one for of_device in self._rows for one in of_device[:1])
+
+    stream.Pass.__init__ = seen
+    product, bound = stream.product_with_error(
+        lambda A, B: (block(A, B), 1e-13 * jnp.abs(block(A, B))),
+        lambda A: (diagonal(A), 1e-13 * diagonal(A)),
+        X, x, devices=jax.devices()[:k],
+    )  # fmt: skip
+    floor = stream.series_floor(lambda u: jnp.exp(u), 1 / np.cumprod(np.maximum(np.arange(30.0), 1)),
+                                X / np.linalg.norm(X, axis=1, keepdims=True), devices=jax.devices()[:k])  # fmt: skip
+    stream._fetch, stream.Pass.__init__ = fetch, begin
+    dense = (1 + X @ X.T) ** 2
+    dense[np.diag_indices_from(dense)] = 5 + (X**2).sum(axis=1)
+    return {
+        "within": bool((np.abs(product - dense @ x) <= bound).all()),
+        "devices": len(fetched),
+        "groups": max(cache.cache_info().currsize for cache in caches),
+        "floor": floor,
+    }
+
+
 if __name__ == "__main__":
     counts = (1, 2, 3, 4, 8)
     found = {f"{kept} {k}": tiles_on(k, budget) for kept, budget in (("all", np.inf), ("none", 0.0)) for k in counts}
-    print(json.dumps(found | {"gram": gram_on(3)}))
+    print(json.dumps(found | {"gram": gram_on(3), "checked": {k: checked_on(k) for k in counts}}))

@@ -52,3 +52,13 @@ def test_a_gram_operator_on_three_devices_multiplies_and_solves(measured):
     assert (found["method"], found["converged"]) == ("conjugate gradients", True)
     assert found["residual"] <= 1e-6
     np.testing.assert_allclose(found["told"], found["residual"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("k", [1, *COUNTS])
+def test_the_float64_check_of_a_solve_is_shared_out_as_well(measured, k):
+    """Eight groups of rows; a tile needs two of them at once."""
+    found, alone = measured["checked"][str(k)], measured["checked"]["1"]
+    assert found["within"]
+    assert found["devices"] == k
+    assert found["groups"] <= max(2, -(-8 // k))
+    np.testing.assert_allclose(found["floor"], alone["floor"], rtol=1e-12)

@@ -59,10 +59,12 @@ class Cross:
         check_length(v, self.shape[1])
         rows, columns = Cut.of(len(self.X1)), Cut.of(len(self.X2))
         with jax.ensure_compile_time_eval():
-            X1 = rows.inputs(self.X1.astype(v.dtype)).reshape(rows.groups, rows.size, -1)
-            X2 = columns.inputs(self.X2.astype(v.dtype)).reshape(columns.groups, columns.size, -1)
+            X1, X2 = (
+                jnp.asarray(np.stack(cut.inputs(X.astype(v.dtype)))) for cut, X in ((rows, self.X1), (columns, self.X2))
+            )
         width = math.prod(v.shape[1:])
-        parts = columns.zeros_after(v.reshape(len(v), width)).reshape(columns.groups, columns.size, width)
+        filled = jnp.pad(v.reshape(len(v), width), ((0, columns.size * columns.groups - columns.n), (0, 0)))
+        parts = filled.reshape(columns.groups, columns.size, width)
         found = _product(Rounded(self.kernel), X1, X2, parts).reshape(rows.groups * rows.size, width)
         return found[: rows.n].reshape(rows.n, *v.shape[1:])
 

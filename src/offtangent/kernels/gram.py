@@ -58,8 +58,8 @@ class Gram:
 
     Without a ridge, two inputs that make the matrix singular are refused by name: equal ones and, for a homogeneous
     kernel, those in the same direction. `budget` is what kept tiles may take on each device, in bytes (0: keep none,
-    recompute all in each product); by default a third of the memory that is free. `devices` shares rows and tiles of
-    products out among them; what a solve checks in float64 is streamed on the first. `precision` is that of the inner
+    recompute all in each product); by default a third of the memory that is free. `devices` share rows and tiles among
+    them, in products and in what a solve checks in float64. `precision` is that of the inner
     products in `H @ v` and inside iterative solves, such as "tensorfloat32" on a GPU (default: the highest); what a
     solve reports is measured in float64 anyhow.
 

@@ -109,7 +109,7 @@ def exact_product(H: "Gram", x: Float[np.ndarray, "n c"], watch: Watch | None) -
     """Hx in float64 with a bound on its error, streamed."""
     told = None if watch is None else lambda share: watch(f"checking in float64: {share:.0%}")
     block, diagonal = WithError(H.kernel), DiagonalWithError(H.kernel)
-    product, bound = product_with_error(block, diagonal, H.X, x, watch=told)
+    product, bound = product_with_error(block, diagonal, H.X, x, watch=told, devices=H.devices)
     shift = H.ridge * x
     return product + shift, bound + 2 * EPS * (np.abs(shift) + np.abs(product))
 
@@ -285,7 +285,7 @@ def proven_floor(H: "Gram", watch: Watch | None) -> Floor:
     if isinstance(kernel, AngularKernel) and kernel.series is not None and kernel.degree is not None and directed:
         U, r = polar(H.X, np)
         told = None if watch is None else lambda share: watch(f"bounding λ_min from below: {share:.0%}")
-        tail = series_floor(OfCosine(kernel), kernel.series(TERMS), U, watch=told)
+        tail = series_floor(OfCosine(kernel), kernel.series(TERMS), U, watch=told, devices=H.devices)
         tail *= float(r.min()) ** (2 * kernel.degree) * (1 - 1e-12)
         if tail > 0:
             added = f", and the ridge {H.ridge:g}" if H.ridge else ""

@@ -4,9 +4,10 @@ Unlike `SymmetricTiles` these passes are not jitted as a whole: they take minute
 tiles they can be watched and interrupted.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ SAMPLE = 256  # rows on which the length of the series' head is chosen
 Share = Callable[[float], None]  # told the share of the pass that is done
 Block = Callable[[Array, Array], tuple[Array, Array]]  # K(X1, X2) and a bound on its error, entry by entry
 Diagonal = Callable[[Array], tuple[Array, Array]]
+Devices = Sequence[jax.Device] | None  # none: the first
 
 
 def rows_per_tile() -> int:
@@ -28,7 +30,7 @@ def rows_per_tile() -> int:
 
 
 class Cut(NamedTuple):
-    """n rows in groups of `size`; the last group is filled up with copies of the first row."""
+    """n rows in groups of `size`; the last group is filled up with copies of the first row, or with zeros."""
 
     n: int
     size: int
@@ -39,22 +41,72 @@ class Cut(NamedTuple):
         groups = -(-n // rows_per_tile())
         return cls(n, -(-n // groups), groups)
 
-    def inputs(self, X: Float[np.ndarray, "n d"]) -> Float[Array, "N d"]:
-        return jnp.asarray(np.concatenate([X, np.repeat(X[:1], self.size * self.groups - self.n, axis=0)]))
+    def inputs(self, X: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "size d"]]:
+        last = np.repeat(X[:1], self.size * self.groups - self.n, axis=0)
+        return self._groups(X, last)
 
-    def zeros_after(self, x: Float[np.ndarray | Array, "n *c"]) -> Float[Array, "N *c"]:
-        return jnp.pad(jnp.asarray(x), ((0, self.size * self.groups - self.n), *((0, 0),) * (x.ndim - 1)))
+    def zeros_after(self, x: Float[np.ndarray, "n *c"]) -> list[Float[np.ndarray, "size *c"]]:
+        return self._groups(x, np.zeros((self.size * self.groups - self.n, *x.shape[1:])))
+
+    def _groups(self, rows: np.ndarray, last: np.ndarray) -> list[np.ndarray]:
+        """Views of the rows, but for the last group."""
+        starts = range(0, self.size * (self.groups - 1), self.size)
+        return [*(rows[i : i + self.size] for i in starts), np.concatenate([rows[self.size * len(starts) :], last])]
 
     def pairs(self, watch: Share | None) -> Iterator[tuple[int, int]]:
-        """The first rows of the two groups of each tile on and above the diagonal."""
+        """The two groups of each tile on and above the diagonal."""
         total = self.groups * (self.groups + 1) // 2
         done = 0
         for i in range(self.groups):
             for j in range(i, self.groups):
-                yield i * self.size, j * self.size
+                yield i, j
                 done += 1
                 if watch is not None:
                     watch(done / total)
+
+
+class Pass:
+    """One pass over the tiles, dealt out in turn to the devices; sums of parts by group, each device its own.
+
+    A device holds its share of the groups of rows, and fetches others from the host as it meets them: with one device
+    all rows stay there.
+    """
+
+    def __init__(self, cut: Cut, devices: Devices, *rows: list[np.ndarray]):
+        self.cut, self.devices = cut, list(devices or jax.devices()[:1])
+        share = -(-cut.groups // len(self.devices))
+        self._rows = [
+            [lru_cache(max(share, 2))(partial(_fetch, groups, device)) for groups in rows] for device in self.devices
+        ]
+        self._sums: list[dict[int, tuple[Array, ...]]] = [{} for _ in self.devices]
+        self._busy: deque[Any] = deque()
+
+    def over_tiles(self, watch: Share | None) -> Iterator[tuple[int, int, int]]:
+        """The device's number and the two groups of each tile; no more than one tile a device is left unfinished."""
+        for turn, (i, j) in enumerate(self.cut.pairs(watch)):
+            yield turn % len(self.devices), i, j
+            if len(self._busy) > 2 * len(self.devices):
+                jax.block_until_ready(self._busy.popleft())
+
+    def rows(self, device: int, group: int) -> tuple[Array, ...]:
+        return tuple(fetch(group) for fetch in self._rows[device])
+
+    def add(self, device: int, group: int, parts: tuple[Array, ...]) -> None:
+        sums = self._sums[device]
+        sums[group] = jax.tree.map(jnp.add, sums[group], parts) if group in sums else parts
+        self._busy.append(sums[group])
+
+    def total(self) -> tuple[Float[np.ndarray, "n *c"], ...]:
+        """The sums over all devices, on the host."""
+        groups = [
+            [np.stack([np.asarray(part) for part in sums[group]]) for sums in self._sums if group in sums]
+            for group in range(self.cut.groups)
+        ]
+        return tuple(np.concatenate([np.sum(parts, axis=0) for parts in groups], axis=1)[:, : self.cut.n])
+
+
+def _fetch(groups: list[np.ndarray], device: jax.Device, group: int) -> Array:
+    return jax.device_put(groups[group], device)
 
 
 def product_with_error(
@@ -64,54 +116,47 @@ def product_with_error(
     x: Float[np.ndarray, "n c"],
     *,
     watch: Share | None = None,
+    devices: Devices = None,
 ) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"]]:
     """K(X, X) x in float64 and a bound on its error, entry by entry: that of the kernel and that of the sum.
 
     Time O(n²(d/2 + 4c)), memory X and a few tiles. `block` and `diagonal` are jittable; they are called in float64.
+    On k devices each has a k-th of the tiles to compute and holds a k-th of X.
     """
     cut = Cut.of(len(X))
     # The sum of tiles' sums: its error grows with rows and number of tiles, not with n.
     terms = (cut.size + cut.groups + 3) * EPS
     with jax.enable_x64(True):
         inputs, columns = cut.inputs(np.asarray(X, np.float64)), cut.zeros_after(np.asarray(x, np.float64))
-        sums = jnp.zeros_like(columns), jnp.zeros_like(columns)
-        for i, j in cut.pairs(watch):
-            sums = _add_tile(block, diagonal, cut.size, i == j, inputs, columns, sums, i, j, terms)
-            if watch is not None:
-                jax.block_until_ready(sums)
-        return np.asarray(sums[0][: cut.n]), np.asarray(sums[1][: cut.n])
+        run = Pass(cut, devices, inputs, columns)
+        for device, i, j in run.over_tiles(watch):
+            above, below = _tile(block, diagonal, i == j, run.rows(device, i), run.rows(device, j), terms)
+            run.add(device, i, above)
+            if i != j:
+                run.add(device, j, below)
+        product, error = run.total()
+        return product, error
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3), donate_argnums=(6,))
-def _add_tile(
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _tile(
     block: Block,
     diagonal: Diagonal,
-    size: int,
     same: bool,
-    X: Array,
-    x: Array,
-    sums: tuple[Array, Array],
-    i: Array | int,
-    j: Array | int,
+    rows: tuple[Array, Array],
+    columns: tuple[Array, Array],
     terms: Array | float,
-) -> tuple[Array, Array]:
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """One tile's part of the product and of its error, on both sides of the diagonal."""
-    take = partial(jax.lax.dynamic_slice_in_dim, slice_size=size)
-    Xi, Xj, xi, xj = take(X, i), take(X, j), take(x, i), take(x, j)
+    (Xi, xi), (Xj, xj) = rows, columns
     K, E = block(Xi, Xj)
     if same:
-        eye = jnp.eye(size, dtype=bool)
+        eye = jnp.eye(len(Xi), dtype=bool)
         on, off = diagonal(Xi)
         K, E = jnp.where(eye, on[:, None], K), jnp.where(eye, off[:, None], E)
     E = E + jnp.asarray(terms, K.dtype) * jnp.abs(K)
-
-    def added(total: Array, part: Array, at: Array | int) -> Array:
-        return jax.lax.dynamic_update_slice_in_dim(total, take(total, at) + part, at, axis=0)
-
-    product, error = added(sums[0], K @ xj, i), added(sums[1], E @ jnp.abs(xj), i)
-    if not same:
-        product, error = added(product, K.T @ xi, j), added(error, E.T @ jnp.abs(xi), j)
-    return product, error
+    above = K @ xj, E @ jnp.abs(xj)
+    return above, above if same else (K.T @ xi, E.T @ jnp.abs(xi))
 
 
 def series_floor(
@@ -120,6 +165,7 @@ def series_floor(
     directions: Float[np.ndarray, "n d"],
     *,
     watch: Share | None = None,
+    devices: Devices = None,
 ) -> float:
     """A proven lower bound for λ_min of g(UUᵀ), for g(u) = Σ a_l u^l with all a_l ≥ 0 and unit rows U.
 
@@ -137,28 +183,26 @@ def series_floor(
     slack = 16 * EPS * n * float(coefficients.sum() + 1)
     sample = np.sort(np.random.default_rng(0).choice(n, size=min(n, SAMPLE), replace=False))
     cut = Cut.of(n)
-    take = partial(jax.lax.dynamic_slice_in_dim, slice_size=cut.size)
     with jax.enable_x64(True):
-        U, counts = cut.inputs(directions), cut.zeros_after(np.ones(n))
+        run = Pass(cut, devices, cut.inputs(directions), cut.zeros_after(np.ones(n)))
+        some = jax.device_put(directions[sample], run.devices[0])
         pilot = {}
         for k in range((len(coefficients) - 1).bit_length()):
             head = tuple(coefficients[: 2**k + 1])
-            sums = sum(
-                _tail_sums(g, head, U[sample], take(U, start), take(counts, start), margin)
-                for start in range(0, cut.groups * cut.size, cut.size)
-            )
+            sums = sum(_tail_sums(g, head, some, *run.rows(0, group), margin) for group in range(cut.groups))
             top = float(_tail(g, head, jnp.ones((), jnp.float64)))
             pilot[head] = top - float(jnp.max(sums) - top)
         head, found = max(pilot.items(), key=lambda item: item[1])
         if found <= slack:
             return found - slack
         top = float(_tail(g, head, jnp.ones((), jnp.float64)))
-        sums = jnp.zeros_like(counts)
-        for i, j in cut.pairs(watch):
-            sums = _add_tail_sums(g, head, cut.size, i == j, U, counts, sums, i, j, margin)
-            if watch is not None:
-                sums.block_until_ready()
-        return top - float((sums[:n] - top).max()) - slack
+        for device, i, j in run.over_tiles(watch):
+            above, below = _tail_tile(g, head, i == j, run.rows(device, i), run.rows(device, j), margin)
+            run.add(device, i, (above,))
+            if i != j:
+                run.add(device, j, (below,))
+        (sums,) = run.total()
+        return top - float((sums - top).max()) - slack
 
 
 def _tail(g: Callable[[Array], Array], head: tuple[float, ...], u: Array) -> Array:
@@ -186,24 +230,19 @@ def _tail_sums(
     return _tails(g, head, U, V, margin) @ counts
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3), donate_argnums=(6,))
-def _add_tail_sums(
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _tail_tile(
     g: Callable[[Array], Array],
     head: tuple[float, ...],
-    size: int,
     same: bool,
-    U: Array,
-    counts: Array,
-    sums: Array,
-    i: Array | int,
-    j: Array | int,
+    rows: tuple[Array, Array],
+    columns: tuple[Array, Array],
     margin: Array | float,
-) -> Array:
-    take = partial(jax.lax.dynamic_slice_in_dim, slice_size=size)
-    tails = _tails(g, head, take(U, i), take(U, j), margin)
-    put = jax.lax.dynamic_update_slice_in_dim
-    sums = put(sums, take(sums, i) + tails @ take(counts, j), i, axis=0)
-    return sums if same else put(sums, take(sums, j) + take(counts, i) @ tails, j, axis=0)
+) -> tuple[Array, Array]:
+    """One tile's part of the sums, on both sides of the diagonal."""
+    tails = _tails(g, head, rows[0], columns[0], margin)
+    above = tails @ columns[1]
+    return above, above if same else rows[1] @ tails
 
 
 def tile_slices(n: int) -> list[tuple[slice, slice]]:
