@@ -27,7 +27,7 @@ PAPERS = (
         "Bai, Lee",
         "Beyond Linearization: On Quadratic and Higher-Order Approximation of Wide Neural Networks",
         2020,
-        ("coupling", "landscape", "samples", "orders"),
+        ("coupling", "landscape", "constructions", "samples", "orders"),
     ),
 )
 
