@@ -72,3 +72,21 @@ def test_what_is_not_testable_names_the_profile_that_tests_it():
 def test_a_number_is_shown_with_its_interval():
     assert Claim.at_most(Interval(0.5, 0.25, 0.75), 1.0, **WORDS).number == "0.5 [0.25, 0.75]"
     assert Claim.at_most(0.5, 1.0, **WORDS).expected == "≤ 1"
+
+
+@pytest.mark.parametrize(
+    ("interval", "exponent", "verdict"),
+    [
+        (Interval(-0.3, -0.4, -0.2), -0.25, "holds"),
+        (Interval(-0.6, -0.7, -0.5), -0.25, "holds"),
+        (Interval(-0.1, -0.2, -0.05), -0.25, "fails"),
+        (Interval(-0.2, -0.6, 0.2), -0.25, "not testable at this size"),
+        (Interval(0.4, -0.26, 1.1), -0.25, "not testable at this size"),
+        (Interval(0.4, 0.1, 1.1), -0.25, "fails"),
+        (Interval(0.0, -0.1, 0.1), 0.0, "holds"),
+        (Interval(0.2, 0.1, 0.3), 0.0, "fails"),
+    ],
+)
+def test_a_bound_on_a_slope_holds_fails_or_says_nothing(interval, exponent, verdict):
+    claim = Claim.no_slower(interval, exponent, source="Lemma 1", statement="it falls", measured="slope")
+    assert claim.verdict == verdict

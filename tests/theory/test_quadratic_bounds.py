@@ -15,6 +15,7 @@ from offtangent.data import sphere
 from offtangent.networks import TwoLayer
 from offtangent.theory.expressivity import column_norm, quadratic_part
 from offtangent.theory.feature_norms import feature_term, input_spread
+from offtangent.theory.penalties import penalty_choice
 from offtangent.theory.quadratic_bounds import (
     coupling_width,
     generalisation_gap,
@@ -23,6 +24,7 @@ from offtangent.theory.quadratic_bounds import (
     localisation_radius,
     polynomial_samples,
     quadratic_samples,
+    stationary_width,
     xor_samples,
 )
 
@@ -187,3 +189,24 @@ def test_sample_sizes_follow_from_theorem_6_and_theorem_7():
 def test_bad_arguments_are_refused(call, match):
     with pytest.raises(InputError, match=match):
         call()
+
+
+@pytest.mark.parametrize(("norm", "radius"), [(1.0, 1.0), (2.0, 1.5), (0.3, 1.0)])
+def test_theorem_4s_width_is_the_least_at_which_eq_6_holds_on_its_own_ball(norm, radius):
+    settings = {"opt": 0.2, "gamma": 0.5, "epsilon": 0.1}
+    strength = penalty_choice(norm, **settings).strength
+    width = stationary_width(4, norm=norm, radius=radius, **settings)
+
+    def asked(m):
+        within = localisation_radius(4, m, strength=strength, radius=radius)
+        return coupling_width(4, norm=within, epsilon=0.1, radius=radius)
+
+    assert asked(width) == pytest.approx(width, rel=1e-6)
+    assert asked(0.9 * width) > 0.9 * width
+    assert asked(1.1 * width) < 1.1 * width
+
+
+@pytest.mark.parametrize("power", [1, 5, 7])
+def test_sample_sizes_of_polynomials_outside_theorem_7_are_refused(power):
+    with pytest.raises(InputError, match="p = 2, 3 and even"):
+        polynomial_samples(power, 10, epsilon=0.1)

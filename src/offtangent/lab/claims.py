@@ -1,7 +1,7 @@
 """A statement of a paper next to what was measured."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -57,9 +57,16 @@ class Claim:
         return cls._judge(value, holds, f"{expected:.4g}", **words)
 
     @classmethod
-    def no_slower(cls, slope: Interval, exponent: float, **words: Any) -> "Claim":
-        """O(size^exponent) bounds a slope from above: contradicted when all of its interval lies above the exponent."""
-        return (cls.includes if slope.high > exponent else cls.at_most)(slope, exponent, **words)
+    def no_slower(cls, slope: Interval, exponent: float | int, **words: Any) -> "Claim":
+        """O(size^exponent) bounds a slope from above: contradicted when all of its interval lies above the exponent.
+
+        A slope whose interval holds both a falling exponent and zero says nothing: it is not testable at this size.
+        """
+        claim = (cls.includes if slope.high > exponent else cls.at_most)(slope, exponent, **words)
+        if exponent < 0 <= slope.high and claim.verdict is Verdict.HOLDS:
+            wide = "The interval is too wide to tell this exponent from zero."
+            return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{wide} {claim.note}".strip())
+        return claim
 
     @classmethod
     def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> "Claim":

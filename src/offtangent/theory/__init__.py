@@ -105,6 +105,7 @@ from offtangent.theory.quadratic_bounds import (
     localisation_radius,
     polynomial_samples,
     quadratic_samples,
+    stationary_width,
     xor_samples,
 )
 from offtangent.theory.random_features import (
@@ -211,6 +212,7 @@ __all__ = [
     "localisation_radius",
     "polynomial_samples",
     "quadratic_samples",
+    "stationary_width",
     "xor_samples",
     "random_feature_energy",
     "random_feature_energy_bound",

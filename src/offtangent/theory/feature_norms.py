@@ -163,6 +163,8 @@ def matrix_rademacher(A: Float[AnyArray, "m n d d"]) -> MatrixRademacher:
     6.6604
     """
     matrices = np.asarray(A, np.float64)
+    if matrices.ndim != 4 or matrices.shape[2] != matrices.shape[3]:
+        raise InputError(f"A has shape {matrices.shape}: expected (m, n, d, d), a square matrix for each r and i.")
     if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=1e-10, atol=1e-12 * np.abs(matrices).max()):
         raise InputError("A holds a matrix that is not symmetric, and Lemma 8 is about symmetric ones.")
     squares = np.einsum("rijk,rikl->rjl", matrices, matrices)

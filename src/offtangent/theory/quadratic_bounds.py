@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from offtangent._errors import InputError
 from offtangent.theory._checks import check_bound
+from offtangent.theory.penalties import penalty_choice
 
 
 def initial_norm_bound(dim: int, width: int, *, delta: float) -> float:
@@ -132,6 +133,29 @@ def localisation_radius(dim: int, width: float | int, *, strength: float, radius
     )
 
 
+def stationary_width(dim: int, *, norm: float, opt: float, gamma: float, epsilon: float, radius: float = 1.0) -> float:
+    """The width that Theorem 4 asks for: eq. (6) on the ball of radius B_{w,0}, in which all stationary points lie.
+
+    λ is that of `penalty_choice`; B_{w,0} falls with the width, so this is the least m ≥ `coupling_width` of
+    `localisation_radius` at m itself. Constants in O(·) are one. ε ≤ 1.
+
+    >>> f"{stationary_width(5, norm=2.0, opt=0.1, gamma=1.0, epsilon=0.1):.0e}"
+    '3e+26'
+    """
+    strength = penalty_choice(norm, opt=opt, gamma=gamma, epsilon=epsilon).strength
+
+    def asked(width: float) -> float:
+        within = localisation_radius(dim, width, strength=strength, radius=radius)
+        return coupling_width(dim, norm=within, epsilon=epsilon, radius=radius)
+
+    low = math.log(asked(1e300))
+    high = math.log(asked(math.exp(low)))
+    while high - low > 1e-9 * high:  # `asked` falls, the width rises: they meet once
+        middle = (low + high) / 2
+        low, high = (middle, high) if asked(math.exp(middle)) > math.exp(middle) else (low, middle)
+    return math.exp(high)
+
+
 @dataclass(frozen=True)
 class SampleSizes:
     """Samples for a loss of ε, for the quadratic model and for the NTK; constants and logarithms are one."""
@@ -162,7 +186,9 @@ def polynomial_samples(
     >>> round(sizes.quadratic, 6), round(sizes.linear, 6), round(sizes.ratio, 6)
     (64.0, 1600.0, 0.04)
     """
-    check_bound(power=power, dim=dim, epsilon=epsilon, length=length)
+    check_bound(dim=dim, epsilon=epsilon, length=length)
+    if power != int(power) or not (power == 3 or (power >= 2 and power % 2 == 0)):
+        raise InputError(f"power={power:g}: Theorem 7 is about p = 2, 3 and even p ≥ 4; others have no W⋆.")
     size = coefficient**2 * length ** (2 * power) / epsilon**2
     return SampleSizes(power**3 * size / dim, power**2 * size)
 

@@ -22,7 +22,7 @@ from offtangent.training import add_penalty, fresh_signs, train
 BOUNDS = (2.0, 3.5, math.inf)  # B: λ = B⁻⁸/10 costs a tenth where ‖W‖_{2,4} = B
 START = 0.03  # of m^(−1/4), the length of a neuron's movement at the start
 RATES = {"quadratic": 0.1, "randomised": 0.1, "plain": 0.3}  # times √m, but for the plain network
-SLOWER = {"4": 0.5}  # the rate, for a target with heavier tails
+SLOWER = {"4": 0.5}  # the rate times √m, for a target with heavier tails
 MOMENTUM = 0.9
 SIGNS = 16  # under which a randomised network is tested
 
@@ -111,7 +111,7 @@ def _start(cell: Any, key: Key[Array, ""]) -> Float[Array, "k l d m"]:
 
 
 def _optimiser(cell: Any, key: Key[Array, ""]) -> optax.GradientTransformation:
-    scale = SLOWER.get(cell.task, 1.0) * (1.0 if cell.learner == "plain" else math.sqrt(cell.width))
+    scale = 1.0 if cell.learner == "plain" else SLOWER.get(cell.task, 1.0) * math.sqrt(cell.width)
     rate = scale * RATES[cell.learner]
     schedule = optax.cosine_decay_schedule(rate, cell.steps)
     strengths = jnp.array([0.0 if math.isinf(bound) else 0.1 * bound**-8 for bound in BOUNDS])

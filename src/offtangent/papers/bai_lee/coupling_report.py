@@ -51,18 +51,18 @@ def _of(activation: str, results: Results) -> list[Claim]:
             statement="E_Σ (f^L_{WΣ})² = m⁻¹ Σ_r a_r² σ'(w_{0,r}ᵀx)² (w_rᵀx)²",
             measured=f"measured over stated, 99 % interval, {over}",
         ),
-        Claim.no_slower(
+        Claim.includes(
             slope_interval(widths, table("linear"), level=0.99), -0.25, **said,
-            statement="f^L_{WΣ} = O(m^(−1/4)) under random signs", measured=slope,
+            statement="f^L_{WΣ} falls like m^(−1/4) under random signs", measured=slope,
             note=f"m^(1/4) f^L, root mean square: {_first_and_last(widths**0.25 * _pooled(table('linear')))}.",
         ),
-        Claim.no_slower(
+        Claim.includes(
             slope_interval(widths, table("quadratic"), level=0.99), 0.0, **said,
-            statement="f^Q_{WΣ} = f^Q_W = O(1): it does not grow with the width", measured=slope,
+            statement="f^Q_{WΣ} = f^Q_W stays of order one: it neither grows nor falls with the width", measured=slope,
         ),
-        Claim.at_least(
-            slope_interval(widths, table("quadratic") / table("linear"), level=0.99), 0.0, strict=True, **said,
-            statement="f^Q outgrows f^L: the network is coupled with its quadratic part", measured=slope,
+        Claim.includes(
+            slope_interval(widths, table("quadratic") / table("linear"), level=0.99), 0.25, **said,
+            statement="f^Q outgrows f^L like m^(1/4): the network is coupled with its quadratic part", measured=slope,
             note=f"f^Q over f^L: {_first_and_last(table('quadratic') / table('linear'))}; without signs "
             f"{_first_and_last(table('quadratic') / np.maximum(table('linear_unsigned'), 1e-300))}.",
         ),
