@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -170,6 +171,9 @@ def run(
         print(json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False))
     else:
         _print_claims(claims)
+        counts = Counter(claim.verdict for _, claim in claims)
+        if counts:
+            out.print("Claims: " + ", ".join(f"{counts[one]} {one}" for one in lab.Verdict if counts[one]) + ".")
         out.print(f"{computed} cells computed, {reused} taken from {folder}.")
         if page:
             out.print(Text(f"Report: {page}"), soft_wrap=True)

@@ -231,7 +231,7 @@ def test_the_time_left_is_unknown_first_and_nothing_at_the_end(sweep, store):
     left = TimeLeft(jobs)
     assert (left.total, left.seconds) == (4, None)
     for job in jobs:
-        left.done(job)
+        left.done(job, 0.5)
     assert (left.finished, left.seconds) == (4, 0.0)
 
 
@@ -240,7 +240,18 @@ def test_a_small_cell_before_large_ones_does_not_tell_the_time_left(sweep, store
     small, *others = lab.plan([sweep.experiment], "smoke", lab.Store.open(store)).missing
     jobs = [replace(small, cost=lab.Cost(1.0, 1.0)), *(replace(job, cost=lab.Cost(1e15, 1.0)) for job in others)]
     left = TimeLeft(jobs)
-    left.done(jobs[0])
+    left.done(jobs[0], 20.0)
     assert (left.seconds, str(left)) == (None, "")
-    left.done(jobs[1])
+    left.done(jobs[1], 300.0)
     assert str(left).startswith("about ")
+
+
+def test_each_experiment_has_its_own_pace(sweep, store, monkeypatch):
+    """Two of its cells took 1 s each, two of the other's 100 s each: one of each is left, on two workers."""
+    first, second, third, *_ = lab.plan([sweep.experiment], "smoke", lab.Store.open(store)).missing
+    slow = [replace(job, experiment=replace(job.experiment, name="slow")) for job in (first, second, third)]
+    left = TimeLeft([first, second, third, *slow])
+    for job, taken in ((first, 1.0), (second, 1.0), (slow[0], 100.0), (slow[1], 100.0)):
+        left.done(job, taken)
+    monkeypatch.setattr("time.monotonic", lambda: left._start + 101.0)
+    assert left.seconds == pytest.approx(101 / 2)

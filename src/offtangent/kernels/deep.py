@@ -107,7 +107,14 @@ def deep(
     kind: str = "ntk",
     terms: int = 128,
 ) -> AngularKernel:
-    """The kernel of the network above with `depth` hidden layers: tangent ("ntk") or conjugate ("nngp").
+    """The kernel of a fully connected network with `depth` hidden layers: tangent ("ntk") or conjugate ("nngp").
+
+    In neural-tangents' words, without `residual` (with it, hˡ is added to hˡ⁺¹ between hidden layers),
+
+        stax.serial(Dense(m, W_std, b_std), *[Relu(), Dense(m, W_std, b_std)] * (depth − 1), Relu(), Dense(1, W_std,
+        b_std)) with W_std = weight, b_std = bias,
+
+    except that the first layer here has no factor 1/√d: `deep(...)` of X/√d is stax's kernel of X.
 
     `weight` and `bias` are the standard deviations of all weights and biases; weight = √2 keeps the lengths in
     a ReLU network. relu, erf, gelu and sin are in closed form, at O(depth) operations an entry; any other activation

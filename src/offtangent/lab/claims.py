@@ -62,7 +62,7 @@ class Claim:
 
         A slope whose interval holds both a falling exponent and zero says nothing: it is not testable at this size.
         """
-        claim = (cls.includes if slope.high > exponent else cls.at_most)(slope, exponent, **words)
+        claim = cls._judge(slope, slope.low <= exponent, f"≤ {exponent:.4g}", **words)
         if exponent < 0 <= slope.high and claim.verdict is Verdict.HOLDS:
             wide = "The interval is too wide to tell this exponent from zero."
             return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{wide} {claim.note}".strip())

@@ -1,6 +1,7 @@
 """How far a run is and how long it will still take."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,28 +24,36 @@ QUIET = 1.0  # seconds between two lines where there is no terminal
 
 @dataclass
 class TimeLeft:
-    """Counts cells as they come back, weighed by their expected cost."""
+    """Counts cells as they come back, weighed by their expected cost, each experiment at its own pace."""
 
     jobs: Sequence[Job]
     finished: int = 0
     _start: float = field(default_factory=time.monotonic)
-    _weight: float = 0.0
+    _weights: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # done, by experiment
+    _taken: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # seconds, by experiment
 
     @property
     def total(self) -> int:
         return len(self.jobs)
 
-    def done(self, job: Job) -> None:
+    def done(self, job: Job, taken: float) -> None:
+        """A cell has come back after so many seconds of its worker."""
         self.finished += 1
-        self._weight += self._weigh(job)
+        self._weights[job.experiment.name] += self._weigh(job)
+        self._taken[job.experiment.name] += max(taken, 1e-3)
 
     @property
     def seconds(self) -> float | None:
-        """The time left at the pace so far, or None before enough has come back to tell."""
-        whole = sum(self._weigh(job) for job in self.jobs)
-        if self._weight < SURE * whole:
+        """The time left with as many workers as were busy so far, or None before enough has come back to tell."""
+        whole: dict[str, float] = defaultdict(float)
+        for job in self.jobs:
+            whole[job.experiment.name] += self._weigh(job)
+        done, taken = sum(self._weights.values()), sum(self._taken.values())
+        if done < SURE * sum(whole.values()):
             return None
-        return (time.monotonic() - self._start) * max(whole - self._weight, 0.0) / self._weight
+        paces = {name: self._taken[name] / weight for name, weight in self._weights.items()}
+        left = sum(paces.get(name, taken / done) * max(whole[name] - self._weights.get(name, 0.0), 0) for name in whole)
+        return (time.monotonic() - self._start) * left / taken
 
     def __str__(self) -> str:
         return "" if self.seconds is None else f"about {seconds(self.seconds)} left"
@@ -75,8 +84,8 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
         ) as bar:
             task = bar.add_task("cells", total=left.total, left="")
 
-            def advance(job: Job, done: Done) -> None:  # noqa: ARG001
-                left.done(job)
+            def advance(job: Job, done: Done) -> None:
+                left.done(job, done.seconds)
                 bar.update(task, advance=1, left=str(left))
 
             yield advance
@@ -85,7 +94,7 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
 
         def tell(job: Job, done: Done) -> None:
             nonlocal last
-            left.done(job)
+            left.done(job, done.seconds)
             if not done.error and left.finished < left.total and time.monotonic() - last < QUIET:
                 return
             last = time.monotonic()

@@ -291,7 +291,7 @@ def _losses(cell: object, data: xr.Dataset) -> Figure:
         f"The losses of all {data.sizes['start']} starts end between {float(data['last_loss'].min()):.4f} and "
         f"{float(data['last_loss'].max()):.4f}."
     )
-    return Figure(f"From every start to nearly the same loss, near OPT: m = {width}", caption, plot)
+    return Figure(f"From every start to nearly the same loss: m = {width}", caption, plot)
 
 
 def _curvatures(trained: Results) -> Figure:
@@ -335,7 +335,8 @@ def _closeness(results: Results) -> Figure:
             where = f"{label}, {at if at == 'W⋆' else 'random W'}"
             points(plot, widths, table.mean(axis=0), name=where, colour=colour, symbol=symbol, band=band)
     first = float(_table(results, "curvature", "W⋆")[:, 0].mean())
-    line(plot, widths, first * (widths / widths[0]) ** -0.25, name="m^(−1/4)", colour="grey", dash="dot")
+    for power, name, dash in ((-0.25, "m^(−1/4), the lemmas", "dot"), (-0.5, "m^(−1/2)", "dash")):
+        line(plot, widths, first * (widths / widths[0]) ** power, name=name, colour="grey", dash=dash)
     style(plot, x="width m", y="difference between L and L^Q", log_x=True, log_y=True)
     cell = results.pairs[0][0]
     caption = (

@@ -59,7 +59,7 @@ class Config:
     steps: int
     reach: int  # sizes of the grid of n on either side of its middle
     precision: str = "highest"
-    too_narrow: tuple[str, ...] = ()  # tasks for which the signs' noise, m^(−1/2), keeps the randomised network out
+    too_narrow: tuple[str, ...] = ()  # tasks at which the variance of random signs keeps this width above the level
 
 
 PROFILES = {
@@ -117,7 +117,7 @@ def cost(cell: Curve) -> Cost:
         return Cost(cell.seeds * len(cell.samples) * len(RIDGES) * (most**3 / 2 + 60 * most**2), 40 * most**2 + 1e8)
     networks = cell.seeds * len(cell.samples) * len(_learners.BOUNDS)
     entries = networks * most * cell.width * (2 if cell.learner == "randomised" else 1)
-    return Cost(cell.steps * entries * (6 * cell.dim + 40), 16 * entries)
+    return Cost(cell.steps * entries * (6 * cell.dim + 400), 16 * entries)
 
 
 def run(cell: Curve) -> xr.Dataset:

@@ -148,7 +148,7 @@ def _slopes(task: _Task, slope: str, said: dict[str, Any]) -> list[Claim]:
 
 
 def _unknown(task: _Task, learner: str) -> Claim:
-    why = "It is left out here: the noise of random signs, like m^(−1/2), needs a wider network."
+    why = "It is left out here: the noise of random signs, with a variance like m^(−1/2), asks for a wider network."
     if learner in task.learners:
         cell, data = task.curve(learner, task.dims[-1])
         last = f"{data['test'].values[:, -1].mean():.3f} at n = {cell.samples[-1]}, trained to {_trained(task, data)}"
