@@ -78,3 +78,11 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(("longest", "named"), [(100.0, True), (1000.0, False)])
+def test_a_short_log_axis_names_twos_and_fives(longest, named):
+    plot = line(new_plot(), np.array([1.0, longest]), np.array([1.0, 2.0]), name="a", colour="blue")
+    ticks = style(plot, x="n", y="loss", log_x=True).layout.xaxis.tickvals
+    assert (ticks is not None) == named
+    assert not named or {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0} <= set(ticks)

@@ -43,6 +43,7 @@ INK, RULE, GRID, PAPER = "#1A1C1E", "#9A9EA3", "#E6E7E9", "#FFFFFF"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 400  # pixels of a figure
+SHORT = 2.5  # decades of a log axis on which 2 and 5 are named as well
 
 
 @dataclass(frozen=True)
@@ -215,11 +216,12 @@ def _scale(plot: Plot, axis: str, log: bool) -> dict[str, Any]:
     decades = float(np.log10(drawn.max() / drawn.min())) if drawn.size else 0.0
     if not 1 <= decades <= 7:  # plotly's own ticks do better on very short and very long axes
         return {"type": "log"}
-    return {
-        "type": "log",
-        "dtick": 1,
-        "minor": {"ticks": "outside", "ticklen": 3, "dtick": "D1", "tickcolor": RULE},
-    }
+    minor = {"ticks": "outside", "ticklen": 3, "dtick": "D1", "tickcolor": RULE}
+    if decades < SHORT and drawn.min() >= 1e-3 and drawn.max() < 1e5:  # powers of ten alone leave too little to read
+        powers = 10.0 ** np.arange(np.floor(np.log10(drawn.min())), np.ceil(np.log10(drawn.max())) + 1)
+        ticks = [float(digit * power) for power in powers for digit in (1, 2, 5)]
+        return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks], "minor": minor}
+    return {"type": "log", "dtick": 1, "minor": minor}
 
 
 def _template() -> Any:

@@ -184,7 +184,8 @@ def _growth(task: _Task) -> Figure:
             name += f", slope {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
         points(plot, task.dims[shown], means, name=name, colour=COLOURS[learner],
                band=(seen.min(axis=0), seen.max(axis=0)))  # fmt: skip
-    first = min(float(table[np.isfinite(table)].min()) for table in task.needed.values() if np.isfinite(table).any())
+    known = (table[:, 0] for table in task.needed.values() if np.isfinite(table[:, 0]).all())
+    first = min((float(np.exp(np.log(column).mean())) for column in known), default=1.0)
     powers = (1, 2) if task.task == "xor" else (int(task.task) - 1, int(task.task))
     for power, dash in zip(powers, ("dot", "dash"), strict=True):
         name = "d" if power == 1 else f"d^{power}"
@@ -198,7 +199,7 @@ def _growth(task: _Task) -> Figure:
     missing = [NAMES[learner] for learner in task.learners if not np.isfinite(task.needed[learner]).all(axis=0).any()]
     caption = (
         f"The n at which {goal}; {task.where()}; bars: all seeds; slopes with 95 % intervals. Grey lines: powers of d, "
-        "from the lowest point."
+        "from the lowest first point."
     )
     if missing:
         caption += f" Never down to the level for all seeds: the {' and the '.join(missing)}."
