@@ -33,15 +33,19 @@ def _sizes(results: Results, name: str = "width") -> Float[np.ndarray, "k"]:
     return np.array([float(getattr(cell, name)) for cell, _ in results])
 
 
-def _of_target(target: str, results: Results) -> list[Claim]:
-    if len(results) < 3:
-        return []
+def _where(results: Results) -> str:
     cell, widths = results.pairs[0][0], _sizes(results)
-    name = NAMES[target]
-    where = (
+    return (
         f"{cell.samples} inputs, d = {cell.dim}, {cell.seeds} seeds, {len(widths)} widths from {widths[0]:.0f} to "
         f"{widths[-1]:.0f}"
     )
+
+
+def _of_target(target: str, results: Results) -> list[Claim]:
+    if len(results) < 3:
+        return []
+    widths, name = _sizes(results), NAMES[target]
+    where = _where(results)
     slope = f"log-log slope in m of the root mean square over inputs, 99 % interval, {where}"
     source = "Theorem 7, footnote 5" if target == "xor" else "Theorem 7"
     ratio = (_table(results, "square") / _table(results, "expected")).mean(axis=1)
@@ -91,11 +95,8 @@ def _of_target(target: str, results: Results) -> list[Claim]:
 
 
 def _of_features(results: Results) -> list[Claim]:
-    cell, widths = results.pairs[0][0], _sizes(results)
-    where = (
-        f"{cell.samples} inputs, d = {cell.dim}, {cell.seeds} seeds, {len(widths)} widths from {widths[0]:.0f} to "
-        f"{widths[-1]:.0f}"
-    )
+    widths = _sizes(results)
+    where = _where(results)
     said: dict[str, Any] = {"measured": f"largest ratio of the two sides, {where}"}
     largest, lemma = _table(results, "largest"), _table(results, "lemma")
     return [
@@ -124,6 +125,7 @@ def _of_spread(law: str, results: Results) -> list[Claim]:
         return []
     cell, dims = results.pairs[0][0], _sizes(results, "dim")
     spread = _table(results, "spread")
+    slope = slope_interval(dims, spread, level=0.99)
     return [
         Claim.at_most(
             mean_interval((np.sqrt(dims) * spread).max(axis=1), level=0.99), 1 + cell.ratio**-0.5, source="Theorem 6",
@@ -131,6 +133,7 @@ def _of_spread(law: str, results: Results) -> list[Claim]:
             measured=f"the largest over {len(dims)} dimensions from {dims[0]:.0f} to {dims[-1]:.0f}, 99 % interval, "
             f"n = {cell.ratio}d, {cell.seeds} seeds",
             note=f"√d M: {', '.join(f'{one:.3f}' for one in (np.sqrt(dims) * spread).mean(axis=0))}; on a line M = 1. "
+            f"Log-log slope {slope.value:.3f} [{slope.low:.3f}, {slope.high:.3f}], not −1/2: √d M rises to its limit. "
             "1 + √(d/n) is the limit of the largest singular value (for Gaussian inputs a bound: Davidson, Szarek).",
         )
     ]  # fmt: skip
