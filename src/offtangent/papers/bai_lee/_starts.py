@@ -42,10 +42,11 @@ def wander(
 ) -> Float[np.ndarray, "t k d m"]:
     """W after each number of steps in `looks` of noisy SGD with fresh signs on L_λ, all rows as one batch.
 
-    The rate grows like √m, as the curvature of L_λ falls, and stops where the noise of the signs would drive it out
-    again. Time O(knm) a step.
+    The first rate grows like √m, as the curvature of L_λ falls, up to where the noise of the signs would drive W out
+    again; from there it falls to zero along a cosine, and that noise with it. Time O(knm) a step.
     """
-    optimiser = randomised_sgd(min(problem.net.width**0.5 / 8, 2.0), noise=NOISE, strength=strength, key=key)
+    rate = optax.cosine_decay_schedule(min(problem.net.width**0.5 / 8, 2.0), int(looks[-1]))
+    optimiser = randomised_sgd(rate, noise=NOISE, strength=strength, key=key)
     X, y = (jnp.asarray(values, jnp.float32) for values in (problem.X, problem.y))
 
     def objective(V: Float[Array, "k d m"]) -> Float[Array, ""]:

@@ -22,11 +22,12 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import coupling_report
 from offtangent.report import Figure
-from offtangent.theory import RidgePower, column_norm, express, initial_norm_bound
+from offtangent.theory import RidgePower, column_norm, express, initial_norm_bound, quadratic_part
 from offtangent.theory.host import on_host
 
 ACTIVATIONS = ("relu3", "softplus")
 DELTA = 0.1  # of eq. (4)
+LOOKED_AT = 2  # signs under which f^Q is computed anew
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,17 @@ def _one(cell: Coupling, key: Key[Array, ""]) -> xr.Dataset:
     at_signs = linear @ signs  # f^L_{WΣ}; opposite signs give the opposite
     left = even.sum(axis=1)[:, None] + np.concatenate([odd @ signs, -(odd @ signs)], axis=1)  # Δ^Q
     worst = np.abs(even.sum(axis=1)) + np.abs(odd).sum(axis=1)
+    mean = linear.mean(axis=0) / np.linalg.norm(linear.mean(axis=0))  # Σ_r of it with signs has mean 0, variance 1
+    before = quadratic_part(net, W, X)
+    after = np.stack([quadratic_part(net, W * one, X) for one in signs.T[:LOOKED_AT]])
     norm = column_norm(W, 4)
     largest = float(np.linalg.norm(np.asarray(net.W0, np.float64), axis=0).max())
     return xr.Dataset(
         {
             "linear": _rms(at_signs),
             "linear_exact": math.sqrt(float((linear**2).sum(axis=1).mean())),
+            "linear_mean": float((mean @ signs).mean() * math.sqrt(cell.draws)),
+            "quadratic_change": float(np.abs(after - before).max()) / _rms(before),
             "linear_unsigned": _rms(linear.sum(axis=1)),
             "quadratic": _rms(quadratic.sum(axis=1)),
             "remainder": _rms(left),

@@ -47,6 +47,17 @@ def _of(activation: str, results: Results) -> list[Claim]:
     said: dict[str, Any] = {"source": "Section 3"}
     return [
         Claim.includes(
+            mean_interval(table("linear_mean").ravel(), level=0.99), 0.0, **said,
+            statement="E_Σ f^L_{WΣ} = 0",
+            measured="mean over signs of f^L's mean over inputs, in standard errors (exact variance), averaged over "
+            f"networks, 99 % interval, {over.replace(f'{2 * cell.draws} signs', f'{cell.draws} independent signs')}",
+        ),
+        Claim.at_most(
+            largest("quadratic_change"), ROUNDING, **said,
+            statement="f^Q_{WΣ} = f^Q_W, computed at WΣ itself",
+            measured=f"largest difference over the root mean square of f^Q, {over}",
+        ),
+        Claim.includes(
             mean_interval(ratio, level=0.99), 1.0, **said,
             statement="E_Σ (f^L_{WΣ})² = m⁻¹ Σ_r a_r² σ'(w_{0,r}ᵀx)² (w_rᵀx)²",
             measured=f"measured over stated, 99 % interval, {over}",
@@ -58,7 +69,7 @@ def _of(activation: str, results: Results) -> list[Claim]:
         ),
         Claim.includes(
             slope_interval(widths, table("quadratic"), level=0.99), 0.0, **said,
-            statement="f^Q_{WΣ} = f^Q_W stays of order one: it neither grows nor falls with the width", measured=slope,
+            statement="f^Q stays of order one: it neither grows nor falls with the width", measured=slope,
         ),
         Claim.includes(
             slope_interval(widths, table("quadratic") / table("linear"), level=0.99), 0.25, **said,

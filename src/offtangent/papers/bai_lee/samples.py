@@ -52,57 +52,68 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Config:
-    dims: dict[str, tuple[int, ...]]
-    widths: dict[str, int]
-    seeds: int
+class Task:
+    dims: tuple[int, ...]
+    width: int
     steps: int
     reach: int  # sizes of the grid of n on either side of its middle
+    # The width of the randomised network: the variance of random signs, like m^(−1/2), keeps one of the others' width
+    # above the level of some polynomials. None: a width that would do is too much here.
+    signed: int | None
+
+
+@dataclass(frozen=True)
+class Config:
+    tasks: dict[str, Task]
+    seeds: int = 5
     precision: str = "highest"
-    too_narrow: tuple[str, ...] = ()  # tasks at which the variance of random signs keeps this width above the level
 
 
 PROFILES = {
-    "smoke": Config(dims={"xor": (8, 24)}, widths={"xor": 128}, seeds=5, steps=150, reach=2),
+    "smoke": Config({"xor": Task((8, 24), width=128, steps=150, reach=2, signed=128)}),
     "laptop": Config(
-        dims={"xor": (8, 14, 24), "3": (6, 8, 12)}, widths={"xor": 256, "3": 512}, seeds=5, steps=200, reach=2,
-        too_narrow=("3",),
+        {
+            "xor": Task((8, 14, 24), width=256, steps=200, reach=2, signed=256),
+            "3": Task((6, 8, 12), width=512, steps=200, reach=2, signed=None),
+        }
     ),
     "paper": Config(
-        dims={"xor": (10, 16, 25, 40, 60), "3": (8, 12, 18, 27), "4": (7, 10, 14)},
-        widths={"xor": 1024, "3": 2048, "4": 2048}, seeds=5, steps=600, reach=3, precision="tensorfloat32",
+        {
+            "xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2, signed=1024),
+            "3": Task((10, 14, 20, 28, 40), width=2048, steps=1200, reach=2, signed=4096),
+            "4": Task((7, 10, 14), width=2048, steps=1200, reach=3, signed=16_384),
+        },
+        precision="tensorfloat32",
     ),
-}  # fmt: skip
+}
 
-# The middle of the grid of n, c·d^e. Where a curve falls is not known beforehand: these are guesses from trials at
-# small d, and a grid reaches 2.5 (or 4) times as far both ways. The n that counts comes from the curves alone.
+# The middle of the grid of n, c·d^e. Where a curve falls is not known beforehand: these are guesses from
+# trials, and a grid reaches 2.5 (or 4) times as far both ways. The n that counts comes from the curves alone.
 MIDDLES = {
     ("xor", "ntk"): (0.55, 2.0),
     ("xor", "quadratic"): (3.2, 1.22),
     ("xor", "randomised"): (1.8, 1.3),
     ("xor", "plain"): (1.7, 1.6),
-    ("3", "ntk"): (0.6, 2.5),
-    ("3", "quadratic"): (0.6, 2.1),
-    ("3", "randomised"): (0.8, 2.1),
-    ("3", "plain"): (0.6, 2.45),
+    ("3", "ntk"): (0.7, 2.5),
+    ("3", "quadratic"): (1.7, 1.7),
+    ("3", "randomised"): (2.8, 1.75),
+    ("3", "plain"): (1.8, 2.05),
     ("4", "ntk"): (0.5, 3.2),
-    ("4", "quadratic"): (0.45, 2.8),
-    ("4", "randomised"): (0.7, 2.8),
-    ("4", "plain"): (0.5, 3.0),
+    ("4", "quadratic"): (1.4, 2.2),
+    ("4", "randomised"): (1.5, 2.5),
+    ("4", "plain"): (0.5, 2.9),
 }
 FACTOR = 2 ** (2 / 3)  # from one n to the next
 
 
 def cells(config: Config) -> list[Curve]:
     return [
-        Curve(
-            task, learner, dim, _grid(task, learner, dim, config.reach),
-            config.seeds, config.widths[task], config.steps, config.precision,
-        )
-        for task, dims in config.dims.items()
-        for dim in dims
+        Curve(name, learner, dim, _grid(name, learner, dim, task.reach), config.seeds, width, task.steps,
+              config.precision)
+        for name, task in config.tasks.items()
+        for dim in task.dims
         for learner in LEARNERS
-        if learner != "randomised" or task not in config.too_narrow
+        if (width := task.signed if learner == "randomised" else task.width) is not None
     ]  # fmt: skip
 
 

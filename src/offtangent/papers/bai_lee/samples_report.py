@@ -59,10 +59,12 @@ class _Task:
         return all(learner in self.needed and np.isfinite(self.needed[learner]).all() for learner in learners)
 
     def where(self) -> str:
-        cell = self.results.pairs[0][0]
+        cell = self.curve("quadratic", self.dims[0])[0]
+        signed = self.results.where(learner="randomised").values("width")
+        wider = "" if signed in ([], [cell.width]) else f" ({signed[0]} for the randomised one)"
         return (
-            f"d = {', '.join(f'{d:.0f}' for d in self.dims)}, {cell.seeds} seeds, networks of {cell.width} neurons, "
-            f"{SIGMA}"
+            f"d = {', '.join(f'{d:.0f}' for d in self.dims)}, {cell.seeds} seeds, networks of {cell.width} "
+            f"neurons{wider}, {SIGMA}"
         )
 
     def sizes(self, learner: str) -> str:
