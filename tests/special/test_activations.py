@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.special import CATALOGUE, Activation, activation, quadratic, relu, relu3, sigmoid, tanh
+from offtangent.special import CATALOGUE, Activation, activation, quadratic, relu, relu3, shifted, sigmoid, tanh
 
 SMOOTH = {
     "quadratic": lambda z: z**2,
     "sigmoid": lambda z: 1 / (1 + mp.exp(-z)),
     "sigmoid(1.5)": lambda z: 1 / (1 + mp.exp(mp.mpf(3) / 2 - z)),
     "tanh": mp.tanh,
+    "tanh(z − 0.5)": lambda z: mp.tanh(z - mp.mpf(1) / 2),
     "softplus": lambda z: mp.log(1 + mp.exp(z)),
     "erf": mp.erf,
     "gelu": lambda z: z * mp.ncdf(z),
@@ -131,7 +132,7 @@ def test_sigmoid_derivatives_keep_their_relative_accuracy_in_both_tails(z):
 
 
 @given(
-    name=st.sampled_from([*CATALOGUE, "sigmoid(-0.5)"]),
+    name=st.sampled_from([*CATALOGUE, "sigmoid(-0.5)", "gelu(z + 1)"]),
     order=st.integers(0, 3),
     shape=st.lists(st.integers(0, 3), max_size=3),
     dtype=st.sampled_from(["float32", "bfloat16", "float64"]),
@@ -151,7 +152,45 @@ def test_a_shifted_sigmoid_is_found_again_by_its_name(shift):
     assert activation(sigmoid(shift).name) == sigmoid(shift)
 
 
-@pytest.mark.parametrize("name", [*CATALOGUE, "sigmoid(2.0)"])
+@given(st.sampled_from([*CATALOGUE, "sigmoid(2.0)"]), st.floats(allow_nan=False, allow_infinity=False))
+def test_any_shifted_activation_is_found_again_by_its_name(name, by):
+    moved = shifted(name, by)
+    assert activation(moved.name) == moved
+    assert hash(activation(moved.name)) == hash(moved)
+
+
+def test_a_shift_moves_the_kinks_and_keeps_the_smoothness():
+    moved = shifted("relu3", -1.25)
+    assert (moved.name, moved.smooth, moved.kinks) == ("relu3(z + 1.25)", 3, (-1.25,))
+    assert [float(moved.derivative(3)(z)) for z in (-1.5, -1.25, 0.0)] == [0.0, 1.0, 1.0]
+    with pytest.raises(InputError, match=r"relu3\(z \+ 1.25\) has derivatives up to order 3; .* delta at -1.25"):
+        moved.derivative(4)
+
+
+def test_shifts_add_up_and_no_shift_changes_nothing():
+    assert shifted(shifted("tanh", 1), 0.5) == shifted(tanh, 1.5)
+    assert shifted(shifted("tanh", 1), -1) is shifted(tanh, 0) is tanh
+
+
+def test_a_shifted_sigmoid_agrees_with_the_sigmoid_that_takes_a_shift():
+    with jax.enable_x64(True):
+        z = jnp.asarray(POINTS)
+        assert np.array_equal(derivatives(shifted("sigmoid", 1), z), derivatives(sigmoid(1.0), z))
+
+
+def test_a_function_of_ones_own_can_be_shifted():
+    with jax.enable_x64(True):
+        ours = derivatives(shifted(own, 0.25), jnp.asarray(POINTS + 0.25), 3)
+        np.testing.assert_allclose(ours, derivatives(activation(own), jnp.asarray(POINTS), 3), rtol=1e-13)
+
+
+@pytest.mark.parametrize("by", [float("nan"), float("inf")])
+def test_a_shift_that_is_not_finite_is_refused(by):
+    with pytest.raises(InputError, match=r"shifted\(tanh, by=.*finite"):
+        shifted("tanh", by)
+
+
+@pytest.mark.parametrize("name", [*CATALOGUE, "sigmoid(2.0)", "relu(z − 1)", "sigmoid(1.0)(z + 0.5)"])
 def test_the_catalogue_survives_pickling(name):
     assert pickle.loads(pickle.dumps(activation(name))) == activation(name)  # noqa: S301
 
@@ -214,7 +253,8 @@ def test_a_derivative_that_does_not_exist_is_refused(sigma, order, message):
         ("ReLU", "Did you mean 'relu'"),
         ("sigmoyd(1.0)", "Did you mean 'sigmoid'"),
         ("xyzzy", "There are relu, relu3, quadratic"),
-        ("tanh(2)", "tanh takes no argument"),
+        ("tanh(2)", r"tanh takes no argument; to shift it, say 'tanh\(z - 1\)'"),
+        ("rellu(z - 1)", "Did you mean 'relu'"),
         ("sigmoid(one)", "'one' is not a number"),
         ("sigmoid(inf)", "finite"),
         (3, "not int 3"),

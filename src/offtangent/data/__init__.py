@@ -1,4 +1,4 @@
-"""Where inputs and labels come from: distributions, image sets, label noise, a user's own file.
+"""Where inputs and labels come from: distributions, targets, image sets, label noise, a user's own file.
 
 Everything here is host-level and returns NumPy float64: X is n×d with samples as rows, y has length n.
 JAX and scikit-learn are imported only by the functions that need them.
@@ -12,6 +12,14 @@ from offtangent.data.files import UserData, load
 from offtangent.data.images import cifar10, digits, mnist
 from offtangent.data.labels import Labelled, add_label_noise, flip_labels, random_labels, two_classes
 from offtangent.data.preprocess import Preprocessing, fit_preprocessing, preprocess, unit_norm
+from offtangent.data.targets import (
+    DegreeEnergies,
+    LowDegreePlusSparse,
+    QuadraticPlusCubic,
+    gaussian_target,
+    quadratic_plus_cubic,
+    sphere_target,
+)
 
 __all__ = [
     "check_inputs",
@@ -20,6 +28,12 @@ __all__ = [
     "sphere",
     "hypercube",
     "gaussian",
+    "LowDegreePlusSparse",
+    "QuadraticPlusCubic",
+    "DegreeEnergies",
+    "sphere_target",
+    "gaussian_target",
+    "quadratic_plus_cubic",
     "Labelled",
     "two_classes",
     "random_labels",

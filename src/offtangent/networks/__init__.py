@@ -1,5 +1,6 @@
 """The learners of the papers, each an initialisation and a function f(params, x)."""
 
+from offtangent.networks.standard import MLP, ConvNet, Layer
 from offtangent.networks.two_layer import TwoLayer
 
-__all__ = ["TwoLayer"]
+__all__ = ["TwoLayer", "MLP", "ConvNet", "Layer"]

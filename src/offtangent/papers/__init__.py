@@ -29,6 +29,13 @@ PAPERS = (
         2020,
         ("coupling", "landscape", "constructions", "samples", "orders"),
     ),
+    Paper(
+        "nichani",
+        "Nichani, Bai, Lee",
+        "Identifying good directions to escape the NTK regime and efficiently learn low-degree plus sparse polynomials",
+        2022,
+        ("fig1", "directions", "appendix_g"),
+    ),
 )
 
 __all__ = ["PAPERS", "Paper"]

@@ -1,4 +1,4 @@
-"""Formulas alone: activations with their derivatives, what theorems ask of them, Hermite polynomials, losses."""
+"""Formulas alone: activations, what theorems ask of them, Hermite and Gegenbauer polynomials, losses."""
 
 from offtangent.special.activations import (
     CATALOGUE,
@@ -9,12 +9,21 @@ from offtangent.special.activations import (
     quadratic,
     relu,
     relu3,
+    shifted,
     sigmoid,
     sin,
     softplus,
     tanh,
 )
 from offtangent.special.assumptions import AssumptionA, AssumptionPart, assumption_a
+from offtangent.special.harmonic_assumptions import (
+    BoundedAssumption,
+    BoundPart,
+    HarmonicAssumption,
+    HarmonicPart,
+    bounded_assumption,
+    harmonic_assumption,
+)
 from offtangent.special.hermite import HermiteEnergy, hermite, hermite_coefficients, hermite_energy
 from offtangent.special.losses import (
     LOSSES,
@@ -26,6 +35,17 @@ from offtangent.special.losses import (
     pseudo_huber,
     soft_hinge,
     squared,
+)
+from offtangent.special.sphere import (
+    block_dimensions,
+    gegenbauer,
+    gegenbauers,
+    harmonic_coefficients,
+    harmonic_dimension,
+    harmonic_energies,
+    monomial_coefficients,
+    polynomial_dimension,
+    tangent_eigenvalues,
 )
 
 __all__ = [
@@ -41,13 +61,29 @@ __all__ = [
     "erf",
     "gelu",
     "sin",
+    "shifted",
     "AssumptionA",
     "AssumptionPart",
     "assumption_a",
+    "BoundedAssumption",
+    "BoundPart",
+    "bounded_assumption",
+    "HarmonicAssumption",
+    "HarmonicPart",
+    "harmonic_assumption",
     "hermite",
     "hermite_coefficients",
     "hermite_energy",
     "HermiteEnergy",
+    "harmonic_dimension",
+    "polynomial_dimension",
+    "block_dimensions",
+    "gegenbauer",
+    "gegenbauers",
+    "monomial_coefficients",
+    "harmonic_coefficients",
+    "harmonic_energies",
+    "tangent_eigenvalues",
     "LOSSES",
     "Contract",
     "ContractPart",

@@ -88,16 +88,16 @@ class Activation:
 @functools.cache
 def _derivative(sigma: Activation, order: int) -> Elementwise:
     if order == 0:
-        return _OnArrays(sigma.function)
+        return _OnArrays(sigma.function, sigma.kinks)
     if sigma.formula is not None:
-        return _OnArrays(functools.partial(sigma.formula, order))
+        return _OnArrays(functools.partial(sigma.formula, order), sigma.kinks)
     previous = _derivative(sigma, order - 1)
 
     def once_more(z: Array) -> Array:
         slope: Array = jax.jvp(previous, (z,), (jnp.ones_like(z),))[1]
         return slope
 
-    return _OnArrays(once_more)
+    return _OnArrays(once_more, sigma.kinks)
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ class _OnArrays:
     """An elementwise function that takes NumPy arrays and Python floats as well."""
 
     function: Elementwise
+    kinks: tuple[float, ...] = ()  # for who integrates it
 
     def __call__(self, z: Float[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
         return self.function(jnp.asarray(z))
@@ -166,6 +167,18 @@ def _logistic_derivative(order: int, z: Array) -> Array:
         total = total * r + (-1.0) ** j * number * power
         power = power * s
     return s * r * total
+
+
+@dataclass(frozen=True)
+class _Shifted:
+    base: Activation
+    by: float
+
+    def __call__(self, z: Array) -> Array:
+        return self.base.function(z - self.by)
+
+    def derivative(self, order: int, z: Array) -> Array:
+        return self.base.derivative(order)(z - self.by)
 
 
 @dataclass(frozen=True)
@@ -264,6 +277,29 @@ gelu = Activation("gelu", _gelu, formula=_gelu_derivative)
 """zΦ(z), exactly, not its tanh approximation."""
 sin = Activation("sin", _sin, formula=_sin_derivative)
 
+
+def shifted(sigma: str | Activation | Callable[..., object], by: float | int) -> Activation:
+    """σ(z − by), with every derivative that σ has and its kinks moved; shifts of shifts add up.
+
+    Nichani, Bai & Lee (2022), Section 2.1, ask for a sigmoid with a "generic shift b"; any activation can have one.
+
+    >>> shifted("sigmoid", 1).name, float(shifted("sigmoid", 1)(1.0)), activation("relu(z - 1)").kinks
+    ('sigmoid(z − 1)', 0.5, (1.0,))
+    """
+    base = activation(sigma)
+    form: Elementwise = base.function
+    if isinstance(form, _Shifted):
+        base, by = form.base, form.by + by
+    by = float(by) + 0.0  # −0.0 becomes 0.0
+    if not math.isfinite(by):
+        raise InputError(f"shifted({base.name}, by={by}): the shift must be a finite number.")
+    if by == 0:
+        return base
+    amount = repr(abs(by)).removesuffix(".0")
+    moved, kinks = _Shifted(base, by), tuple(kink + by for kink in base.kinks)
+    return Activation(f"{base.name}(z {'−' if by > 0 else '+'} {amount})", moved, base.smooth, kinks, moved.derivative)
+
+
 CATALOGUE: Mapping[str, Activation] = MappingProxyType(
     {sigma.name: sigma for sigma in (relu, relu3, quadratic, sigmoid(), tanh, softplus, erf, gelu, sin)}
 )
@@ -302,19 +338,22 @@ def activation(
 
 def _named(text: str) -> Activation:
     name, argument = text.strip(), None
+    if match := re.fullmatch(r"(.+?)\s*\(\s*z\s*([-−+])\s*([\d.]+(?:[eE][-+]?\d+)?)\s*\)", name):
+        name, sign, amount = match.groups()
+        return shifted(_named(name), -float(amount) if sign == "+" else float(amount))
     if match := re.fullmatch(r"(\w+)\s*\((?:\s*shift\s*=)?\s*([^()]*?)\s*\)", name):
         name, argument = match.groups()
     if name not in CATALOGUE:
         near = difflib.get_close_matches(name.lower(), CATALOGUE, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
-            f"no activation is called {text!r}.{hint} There are {', '.join(CATALOGUE)}, and 'sigmoid(b)' for "
-            "a sigmoid shifted by b; a function of your own can be given as it is."
+            f"no activation is called {text!r}.{hint} There are {', '.join(CATALOGUE)}, and any of them "
+            "shifted, as in 'sigmoid(z - 1)'; a function of your own can be given as it is."
         )
     if not argument:
         return CATALOGUE[name]
     if name != "sigmoid":
-        raise InputError(f"{text!r}: {name} takes no argument; only sigmoid does, as in 'sigmoid(1.0)'.")
+        raise InputError(f"{text!r}: {name} takes no argument; to shift it, say '{name}(z - 1)'.")
     try:
         return sigmoid(float(argument))
     except ValueError as error:

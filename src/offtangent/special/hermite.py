@@ -118,11 +118,11 @@ def _converged(sigma: Activation, order: int, derivative: int) -> tuple[np.ndarr
     )
 
 
-def _on_host(function: Callable[[Array], Array], z: np.ndarray) -> np.ndarray:
-    """function(z) in float64, in blocks of one size: JAX compiles for every new shape, the main cost."""
+def on_host(function: Callable[..., Any], z: np.ndarray) -> np.ndarray:
+    """function(z) in float64, constants spread out, in blocks of one size: JAX compiles for every new shape."""
     blocks = np.pad(z, (0, -z.size % BLOCK), mode="edge").reshape(-1, BLOCK)
     with jax.enable_x64(True):
-        values = [np.asarray(function(jnp.asarray(block)), dtype=np.float64) for block in blocks]
+        values = [np.broadcast_to(np.asarray(function(jnp.asarray(b)), np.float64), b.shape) for b in blocks]
     return np.concatenate(values)[: z.size]
 
 
@@ -133,7 +133,7 @@ def _quadrature(
     ends = np.union1d(np.linspace(-REACH, REACH, round(2 * REACH / width) + 1), inside)
     half = np.diff(ends)[:, None] / 2
     z = np.append((ends[:-1, None] + half * (1 + NODES)).ravel(), [-REACH, REACH])
-    values = _on_host(function, z)
+    values = on_host(function, z)
     if (bad := np.flatnonzero(~np.isfinite(values))).size:
         raise InputError(f"{label} is {values[bad[0]]} at z = {z[bad[0]]:g}; it must be finite on [−{REACH}, {REACH}].")
     root = np.exp(-(z**2) / 4) / (2 * math.pi) ** 0.25  # √φ: half in each factor, so that h_k√φ stays bounded

@@ -20,6 +20,7 @@ from offtangent.theory.dynamics import (
     predict_residual,
     steps_to,
 )
+from offtangent.theory.escape import Energies, Movement, furthest
 from offtangent.theory.expressivity import (
     Expression,
     RidgePower,
@@ -28,6 +29,8 @@ from offtangent.theory.expressivity import (
     quadratic_part,
     xor_target,
 )
+from offtangent.theory.feature_alignment import Alignment, alignment, covariance_distance
+from offtangent.theory.feature_blocks import Blocks, Boundary, Level, feature_blocks
 from offtangent.theory.feature_norms import (
     FeatureTerm,
     MatrixRademacher,
@@ -37,6 +40,8 @@ from offtangent.theory.feature_norms import (
     input_spread,
     matrix_rademacher,
 )
+from offtangent.theory.features import FeatureCovariance
+from offtangent.theory.finite_levels import FiniteLevel, finite_levels
 from offtangent.theory.generalisation import (
     Complexity,
     GeneralisationBound,
@@ -122,6 +127,8 @@ from offtangent.theory.randomised import (
     RandomisedRisk,
     empirical_risk,
 )
+from offtangent.theory.regulariser_choice import RegulariserChoice, RegulariserSizes, regulariser_choice
+from offtangent.theory.regularisers import R1, R2, R3, R4, RandomisedR1, Regulariser, Stacked
 from offtangent.theory.signs import (
     SignIdentities,
     all_signs,
@@ -130,6 +137,7 @@ from offtangent.theory.signs import (
     sign_identities,
 )
 from offtangent.theory.survey import LandscapePoint, landscape_survey
+from offtangent.theory.tangent import LinearPart, TangentFeatures
 
 __all__ = [
     "Complexity",
@@ -252,4 +260,29 @@ __all__ = [
     "flip",
     "random_signs",
     "sign_identities",
+    "Alignment",
+    "alignment",
+    "covariance_distance",
+    "Blocks",
+    "Boundary",
+    "Level",
+    "feature_blocks",
+    "FeatureCovariance",
+    "FiniteLevel",
+    "finite_levels",
+    "Energies",
+    "Movement",
+    "furthest",
+    "RegulariserChoice",
+    "RegulariserSizes",
+    "regulariser_choice",
+    "R1",
+    "R2",
+    "R3",
+    "R4",
+    "RandomisedR1",
+    "Regulariser",
+    "Stacked",
+    "LinearPart",
+    "TangentFeatures",
 ]

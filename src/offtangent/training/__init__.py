@@ -1,5 +1,12 @@
 """One training loop over optax, its losses, and what makes it stable."""
 
+from offtangent.training.directions import (
+    RegularisedLoss,
+    add_perturbation,
+    add_regulariser,
+    chain,
+    perturbed_descent,
+)
 from offtangent.training.loop import Checkpoint, Diverged, History, train
 from offtangent.training.losses import HalfSquares
 from offtangent.training.randomised import (
@@ -26,4 +33,9 @@ __all__ = [
     "fresh_signs",
     "randomised_sgd",
     "unsigned",
+    "RegularisedLoss",
+    "add_perturbation",
+    "add_regulariser",
+    "chain",
+    "perturbed_descent",
 ]

@@ -1,0 +1,155 @@
+r"""Section 1.1: where the weights go in training. Goal 1, little in V₂; Goal 2, far in Q₃ and little in Q₂.
+
+V₁ and V₂ are the first r and the other right singular vectors of the training features (eq. (4)): with V₂ the linear
+term overfits. Q₁, Q₂, Q₃ are eigenvectors of the feature covariance Σ on the population (eq. (5)): Q₁ the first n₁ = d
++ 1, which fit linear functions; Q₂ those of degree 2, in which any movement is felt on the population; Q₃ the rest, in
+which the weights may go far, and f_Q with them.
+
+Figure 1's problem on the sphere, by perturbed gradient descent (21) from W = 0, without R₃ and with it. At some steps
+W is split into its parts, in Frobenius norm; Σ comes from inputs without labels, several times as many as n₂.
+"""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+
+from offtangent.lab import Claim, Cost, Results
+from offtangent.papers.nichani import _joint, directions_report
+from offtangent.report import Figure
+from offtangent.special.sphere import polynomial_dimension
+from offtangent.theory import R1, FeatureCovariance, Movement, furthest
+from offtangent.training import perturbed_descent, train
+
+NOISE = 0.02  # σ of (21), the Frobenius norm of a step's noise over the rate
+SEEDS = (1, 11, 111, 1111, 11111)
+RATE = {"softplus": 0.5, "sigmoid": 3.0}
+STRENGTHS = (0.0, 10.0)  # λ₃
+
+
+@dataclass(frozen=True)
+class Path:
+    """Training without and with R₃, for all seeds at once."""
+
+    sigma: str
+    dim: int
+    samples: int
+    width: int
+    steps: int
+    unlabelled: int
+    tests: int
+    seeds: tuple[int, ...]
+    precision: str
+
+
+@dataclass(frozen=True)
+class Config:
+    dim: int
+    width: int
+    steps: int
+    ratio: int  # inputs without labels over n₂
+    tests: int
+    sigmas: tuple[str, ...] = ("softplus",)
+    seeds: tuple[int, ...] = SEEDS
+    precision: str = "highest"
+
+
+PROFILES = {
+    "smoke": Config(dim=14, width=120, steps=500, ratio=4, tests=600),
+    "laptop": Config(dim=20, width=400, steps=1200, ratio=5, tests=2000),
+    "paper": Config(
+        dim=50, width=4000, steps=6000, ratio=5, tests=4000, sigmas=("softplus", "sigmoid"), precision="tensorfloat32"
+    ),
+}
+
+
+def cells(config: Config) -> list[Path]:
+    unlabelled = config.ratio * polynomial_dimension(config.dim, 2)
+    return [
+        Path(
+            sigma, config.dim, int(config.dim**1.5), config.width, config.steps, unlabelled, config.tests, config.seeds,
+            config.precision,
+        )
+        for sigma in config.sigmas
+    ]  # fmt: skip
+
+
+def cost(cell: Path) -> Cost:
+    networks = len(cell.seeds) * len(STRENGTHS)
+    entries = networks * cell.samples * cell.width
+    once = len(cell.seeds) * (9 * cell.unlabelled**3 + cell.unlabelled**2 * cell.width)
+    looks = 30 * networks * (2 * cell.unlabelled + cell.tests) * cell.width * 2 * cell.dim
+    memory = 4 * (4 * entries + networks * cell.unlabelled * cell.width) + 32 * cell.unlabelled**2
+    return Cost(cell.steps * entries * (4 * cell.dim + 20) + once + looks, memory)
+
+
+class _Looked(eqx.Module):
+    """Of each network: ‖P_{Q₁}W‖, ‖P_{Q₂}W‖, ‖P_{Q₃}W‖, ‖P_{V₂}W‖, √m max‖w_r‖ and R₁ on the population."""
+
+    movements: Movement  # one for each seed
+    risks: R1
+
+    def __call__(self, W: Float[Array, "s l d m"]) -> Float[Array, "s l 6"]:
+        def one(movement: Movement, risk: R1, W: Float[Array, "l d m"]) -> Float[Array, "l 6"]:
+            return jnp.concatenate([movement(W), furthest(W)[:, None], risk(W)[:, None]], axis=1)
+
+        return jax.lax.map(lambda part: one(part[0], part[1], part[2]), (self.movements, self.risks, W))
+
+
+def run(cell: Path) -> xr.Dataset:
+    rank = cell.dim + 1
+    problems = [
+        _joint.problem(
+            "sphere", cell.sigma, dim=cell.dim, samples=cell.samples, width=cell.width, tests=cell.tests, seed=seed
+        )
+        for seed in cell.seeds
+    ]
+    movements, risks, sizes = [], [], []
+    for seed, one in zip(cell.seeds, problems, strict=True):
+        X = _joint.inputs("sphere", cell.unlabelled, cell.dim, jax.random.fold_in(jax.random.key(seed), 99))
+        covariance = FeatureCovariance.of_samples(one.net, X)
+        blocks = covariance.blocks(1)
+        movements.append(Movement.of(covariance, blocks, training=one.training, rank=rank))
+        risks.append(R1.of(covariance, rank))
+        sizes.append((*blocks.sizes, one.training.known - rank))
+    learners = _joint.Learners.of(problems, rank=rank, strengths=STRENGTHS, model="joint")
+    rate = _joint.rates(problems, rank=rank, strengths=STRENGTHS, rate=RATE[cell.sigma]).min()
+    X, y = _joint.rows(problems)
+    at = _joint.looks(cell.steps, 30)
+    history = train(
+        learners, _joint.begin(problems, count=len(STRENGTHS), scale=0.0), X, y,
+        optimiser=perturbed_descent(float(rate), noise=NOISE, key=jax.random.key(5)),
+        steps=cell.steps, record_at=at, precision=cell.precision,
+        record={
+            "seen": _joint.Seen.of(problems, learners), "test": _joint.Tested.of(problems, learners),
+            "went": _Looked(_joint.stack(movements), _joint.stack(risks)),
+            "energies": _joint.Split.of(problems, learners),
+        },
+    )  # fmt: skip
+    seen, test, went, energies = (history.records[name] for name in ("seen", "test", "went", "energies"))
+    axes = ("look", "seed", "strength")
+    names = ("Q1", "Q2", "Q3", "V2", "furthest", "risk")
+    return xr.Dataset(
+        {
+            "train": (axes, seen[:, 0]),
+            "residual": (axes, seen[:, 1]),
+            "test": (axes, test.mean(axis=-1)),
+            "linear": (axes, energies[..., 0]),  # E f_L² on the population
+            "quadratic": (axes, energies[..., 1]),
+            **{name: (axes, went[..., k]) for k, name in enumerate(names)},
+            "rate": float(rate),
+            "size": ("block", np.array(sizes[0])),
+        }
+    ).assign_coords(look=at, seed=list(cell.seeds), strength=list(STRENGTHS), block=["Q1", "Q2", "Q3", "V2"])
+
+
+def claims(results: Results) -> list[Claim]:
+    return directions_report.claims(results.where(Path))
+
+
+def draw(results: Results) -> list[Figure]:
+    return directions_report.figures(results.where(Path))

@@ -1,0 +1,112 @@
+"""What the paths of the weights say: their claims and figures."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from offtangent.lab import Claim, Results
+from offtangent.papers.nichani.fig1_report import SIGMAS, ratio_interval
+from offtangent.report import Figure, line, new_plot, style
+
+PARTS = {
+    "Q1": ("Q₁: linear functions", "blue"),
+    "Q2": ("Q₂: felt on the population", "orange"),
+    "Q3": ("Q₃: the good directions", "green"),
+    "V2": ("V₂: overfits", "vermillion"),
+}
+TERMS = {"linear": ("E f_L²", "orange"), "quadratic": ("E f_Q²", "blue"), "test": ("test loss", "vermillion")}
+
+
+def claims(results: Results) -> list[Claim]:
+    return [claim for cell, data in results for claim in _of(cell, data)]
+
+
+def _of(cell: Any, data: xr.Dataset) -> list[Claim]:
+    without, with_ = (float(strength) for strength in data["strength"])
+    last = data.isel(look=-1)
+
+    def end(name: str, strength: float) -> Float[np.ndarray, " s"]:
+        return np.asarray(last[name].sel(strength=strength), np.float64)
+
+    def means(name: str) -> str:
+        return f"{end(name, without).mean():.3g} without R₃, {end(name, with_).mean():.3g} with it."
+
+    over = (
+        f"{SIGMAS[cell.sigma]}, d = {cell.dim}, n = {cell.samples}, m = {cell.width}, {cell.steps} steps of perturbed "
+        f"descent, λ₃ = {with_:g} against {without:g}, {len(cell.seeds)} seeds, 95 % interval"
+    )
+    sigma = f"({SIGMAS[cell.sigma]})"
+
+    def changed(name: str, statement: str, source: str, *, less: bool) -> Claim:
+        judge = Claim.at_most if less else Claim.at_least
+        return judge(
+            ratio_interval(end(name, with_), end(name, without)), 1.0, strict=True, source=source,
+            statement=f"{statement} {sigma}", measured=f"with R₃ over without, {over}", note=means(name),
+        )  # fmt: skip
+
+    return [
+        changed("V2", "with R₃ the weights move less in V₂", "Goal 1", less=True),
+        changed("Q2", "with R₃ the weights move less in Q₂", "Goal 2", less=True),
+        changed("Q3", "with R₃ the weights move further in Q₃", "Goal 2", less=False),
+        Claim.at_least(
+            ratio_interval(end("Q3", with_), end("Q2", with_)), 1.0, strict=True, source="Goal 2",
+            statement=f"with R₃ the weights move further in Q₃ than in Q₂ {sigma}",
+            measured=f"‖P_Q₃W‖/‖P_Q₂W‖, {over}",
+            note=f"Without R₃: {np.mean(end('Q3', without) / end('Q2', without)):.3g}. Dimensions: {_sizes(data)}.",
+        ),
+        changed(
+            "risk", "R₃ holds R₁ = E f_L(x; Π_{>r}W)² down on the population, without being told of it", "Section 5",
+            less=True,
+        ),
+        changed("quadratic", "with R₃ the quadratic term learns what f_L is kept from: E f_Q² rises", "Section 5",
+                less=False),
+        changed("furthest", "with R₃ neurons move further, in units of m^(−1/2)", "Section 1", less=False),
+    ]  # fmt: skip
+
+
+def _sizes(data: xr.Dataset) -> str:
+    sizes = zip(data["block"].values, data["size"].values, strict=True)
+    return ", ".join(f"{PARTS[str(name)][0][:2]} {int(size)}" for name, size in sizes)
+
+
+def figures(results: Results) -> list[Figure]:
+    return [
+        figure
+        for cell, data in results
+        for strength in data["strength"].values
+        for figure in _figures(cell, data, float(strength))
+    ]
+
+
+def _figures(cell: Any, data: xr.Dataset, strength: float) -> list[Figure]:
+    chosen, how = data.sel(strength=strength), f"(λ₃ = {strength:g}, {SIGMAS[cell.sigma]})"
+    where = f"d = {cell.dim}, n = {cell.samples}, m = {cell.width}, {len(cell.seeds)} seeds: mean, standard deviation"
+    went, learnt = (
+        ("Without R₃ the weights go where they overfit", "f_L fits all of it")
+        if strength == 0
+        else ("With R₃ they go in good directions", "f_Q learns the square, and the test loss falls")
+    )
+    parts, terms = _plot(chosen, PARTS, "norm of the part of W"), _plot(chosen, TERMS, "mean square")
+    return [
+        Figure(f"{went} {how}", f"{where}. Dimensions: {_sizes(data)}.", parts),
+        Figure(f"{learnt} {how}", f"On test inputs; {where}.", terms),
+    ]
+
+
+def _plot(data: xr.Dataset, names: dict[str, tuple[str, str]], axis: str) -> Any:
+    plot = new_plot()
+    shown = data.isel(look=data["look"] > 0)
+    for name, (label, colour) in names.items():
+        mean, spread = shown[name].mean("seed").values, shown[name].std("seed").values
+        line(
+            plot,
+            shown["look"].values.astype(float),
+            mean,
+            name=label,
+            colour=colour,
+            band=(mean - spread, mean + spread),
+        )
+    style(plot, x="step", y=axis, log_x=True)
+    return plot

@@ -1,0 +1,6 @@
+def claims(r, l):
+    return []
+
+
+def figures(r, l):
+    return []

@@ -1,0 +1,143 @@
+"""Nichani, Bai & Lee: Figure 1, the directions of training and Appendix G, in their smoke profiles."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from offtangent.lab import Results
+from offtangent.papers.nichani import _joint, appendix_g, directions, fig1
+from offtangent.theory import R3
+
+EXPERIMENTS = {"fig1": fig1, "directions": directions, "appendix_g": appendix_g}
+STRENGTHS = (0.0, 3.0)
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    return {
+        name: Results("smoke", tuple((cell, module.run(cell)) for cell in module.cells(module.PROFILES["smoke"])))
+        for name, module in EXPERIMENTS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def problems():
+    sizes = {"dim": 5, "samples": 20, "width": 12, "tests": 40}
+    return [_joint.problem("sphere", "softplus", **sizes, seed=seed) for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_claim_holds_or_says_why_it_is_not_judged(smoke, name):
+    claims = EXPERIMENTS[name].claims(smoke[name])
+    assert claims
+    assert {claim.verdict for claim in claims} <= {"holds", "outside the hypothesis"}
+    assert 2 * sum(claim.verdict == "holds" for claim in claims) >= len(claims)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_there_are_figures_costs_and_nothing_to_say_of_nothing(smoke, name):
+    module = EXPERIMENTS[name]
+    assert len(module.draw(smoke[name])) >= 2
+    assert module.claims(Results("smoke", (), complete=False)) == []
+    assert all(module.cost(cell).flops > 0 and module.cost(cell).bytes > 0 for cell, _ in smoke[name])
+
+
+def swapped(results):
+    """What was measured with the regulariser and without it, exchanged."""
+    return Results(
+        results.profile,
+        tuple(
+            (cell, data.isel(strength=slice(None, None, -1)).assign_coords(strength=data["strength"]))
+            for cell, data in results
+        ),
+    )
+
+
+def test_a_regulariser_that_harmed_would_be_found_out(smoke):
+    failed = {claim.statement[:20] for claim in fig1.claims(swapped(smoke["fig1"])) if claim.verdict == "fails"}
+    assert "R₃ falls from λ₃ = 0" in failed
+    assert any(claim.verdict == "fails" for claim in directions.claims(swapped(smoke["directions"])))
+    goals = [claim for claim in directions.claims(swapped(smoke["directions"])) if claim.source == "Goal 1"]
+    assert [claim.verdict for claim in goals] == ["fails"]
+
+
+def test_a_test_loss_that_needed_the_first_regulariser_would_be_found_out(smoke):
+    ((cell, data),) = smoke["appendix_g"].pairs
+    worse = data.assign(test=data["test"] * (1 + 9 * (data["strength"] == 0)))
+    claim = appendix_g.claims(Results("smoke", ((cell, worse),)))[0]
+    assert claim.verdict == "fails"
+
+
+def test_parts_of_movement_add_up_and_the_training_part_is_what_r3_sees(smoke):
+    for _, data in smoke["directions"]:
+        assert (data["V2"].isel(look=0) == 0).all()
+        assert data["residual"].isel(look=-1).sel(strength=0.0).min() > 0
+        assert (data["size"].values[:3].sum() == np.prod([14, 120])).all()
+
+
+def test_one_step_is_the_papers(problems):
+    """P5: the gradient written out by hand, in float64, against the program's."""
+    learners = _joint.Learners.of(problems, rank=6, strengths=STRENGTHS, model="joint")
+    X, y = _joint.rows(problems)
+    W = 0.3 * jax.random.normal(jax.random.key(1), (2, 2, 5, 12))
+    with jax.default_matmul_precision("highest"):
+        slope = jax.grad(lambda W: jnp.sum(learners(W, jnp.asarray(X), jnp.asarray(y))))(W)
+    for i, one in enumerate(problems):
+        W0 = np.asarray(one.net.W0, np.float64)[:, :6]
+        s1, s2 = (np.asarray(one.net.activation.derivative(k)(one.X @ W0), np.float64) for k in (1, 2))
+        U = one.vectors[:, :6]
+        for j, strength in enumerate(STRENGTHS):
+            plus, minus = np.asarray(W[i, j], np.float64)[:, :6], np.asarray(W[i, j], np.float64)[:, 6:]
+            P, Q = one.X @ plus, one.X @ minus
+            linear, quadratic = (s1 * (P - Q)).sum(axis=1), (s2 * (P**2 - Q**2)).sum(axis=1) / 2
+            linear, quadratic = linear / 12**0.5, quadratic / 12**0.5
+            r, q = linear + quadratic - one.y, linear - U @ (U.T @ linear)
+            B = s1 * (2 / 20 * (r + strength * q) / 12**0.5)[:, None]
+            C = s2 * (2 / 20 * r / 12**0.5)[:, None]
+            by_hand = np.hstack([one.X.T @ (B + C * P), -one.X.T @ (B + C * Q)])
+            np.testing.assert_allclose(np.asarray(slope[i, j]), by_hand, atol=2e-5 * np.abs(by_hand).max())
+
+
+def test_r3_is_the_librarys(problems):
+    learners = _joint.Learners.of(problems, rank=6, strengths=STRENGTHS, model="joint")
+    W = jax.random.normal(jax.random.key(2), (2, 2, 5, 12))
+    residual = _joint.Seen.of(problems, learners)(W)[1]
+    for i, one in enumerate(problems):
+        np.testing.assert_allclose(residual[i], R3.empirical(one.net, one.X, 6)(W[i]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["joint", "linear", "quadratic", "network"])
+def test_the_test_loss_is_that_of_the_model_on_each_half(problems, model):
+    learners = _joint.Learners.of(problems, rank=6, strengths=STRENGTHS, model=model)
+    W = 0.5 * jax.random.normal(jax.random.key(3), (2, 2, 5, 12))
+    found = _joint.Tested.of(problems, learners)(W)
+    from offtangent.taylor import expand
+
+    for i, one in enumerate(problems):
+        X = jnp.asarray(one.X_test, jnp.float32)
+        _, linear, quadratic = expand(one.net, one.net.origin, 2).terms(W[i, 1], X)
+        f = {"joint": linear + quadratic, "linear": linear, "quadratic": quadratic, "network": one.net(W[i, 1], X)}
+        squares = (np.asarray(f[model], np.float64) - one.y_test) ** 2
+        np.testing.assert_allclose(found[i, 1], [squares[:20].mean(), squares[20:].mean()], rtol=1e-4)
+
+
+def test_the_rate_is_half_of_the_largest_stable_one_of_the_linear_part(problems):
+    """Against the dense Hessian of the regularised loss at W = 0, where f_Q adds nothing."""
+    found = _joint.rates(problems, rank=6, strengths=STRENGTHS, rate=1e9)
+    learners = _joint.Learners.of(problems[:1], rank=6, strengths=STRENGTHS, model="linear")
+    X, y = _joint.rows(problems[:1])
+    for j in range(2):
+
+        def loss(w, j=j):
+            W = jnp.zeros((1, 2, 5, 12)).at[0, j].set(w.reshape(5, 12))
+            return learners(W, jnp.asarray(X), jnp.asarray(y))[0, j]
+
+        top = np.linalg.eigvalsh(np.asarray(jax.hessian(loss)(jnp.zeros(60)), np.float64))[-1]
+        assert found[0, j] == pytest.approx(1 / top, rel=1e-3)
+
+
+def test_looks_start_at_zero_and_end_at_the_last_step():
+    at = _joint.looks(600, 60)
+    assert (at[0], at[-1]) == (0, 600)
+    assert (np.diff(at) > 0).all()
