@@ -111,3 +111,8 @@ def test_a_changed_library_makes_a_record_older_but_not_stale(written, sweep):
     assert other.older(sweep.experiment)
     assert not other.stale(sweep.experiment)
     assert not record.older(sweep.experiment)
+
+
+def test_single_precision_is_written_with_the_digits_it_has():
+    plain = _to_plain(xr.Dataset({"x": ("k", np.array([0.1, 1 / 3], np.float32))}))
+    assert json.dumps(plain["x"]["data"]) == "[0.1, 0.33333334]"

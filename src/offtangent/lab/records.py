@@ -40,7 +40,7 @@ class Provenance:
     backend: str
     device: str
     date: str
-    seconds: float  # of work in cells
+    seconds: float  # of all cells, added up: several may have run at once
     source: str  # fingerprint of the experiment's own code
     library: str  # fingerprint of what it uses of offtangent
 
@@ -138,10 +138,17 @@ def _to_plain(dataset: xr.Dataset) -> dict[str, Any]:
             "dtype": variable.dtype.str,
             "shape": list(variable.shape),  # which a list cannot tell where it is empty
             "coordinate": name in dataset.coords,
-            "data": finite(np.asarray(variable.values).tolist()),
+            "data": finite(_shortest(np.asarray(variable.values))),
         }
         for name, variable in dataset.variables.items()
     }
+
+
+def _shortest(values: np.ndarray) -> Any:
+    """The values as lists; those of float32 with the digits that tell them apart, half as many as float64 shows."""
+    if values.dtype != np.float32:
+        return values.tolist()
+    return np.array([float(str(one)) for one in values.ravel()]).reshape(values.shape).tolist()
 
 
 def _from_plain(plain: dict[str, Any]) -> xr.Dataset:

@@ -52,7 +52,7 @@ class Config:
     tests: int
     settings: tuple[tuple[str, str, float], ...] = (("sphere", "softplus", 0.5),)
     strengths: tuple[float, ...] = (0.0, 0.1, 10.0)
-    seeds: tuple[int, ...] = SEEDS[:3]
+    seeds: tuple[int, ...] = SEEDS
     precision: str = "highest"
 
 
@@ -60,7 +60,7 @@ PROFILES = {
     "smoke": Config(dim=12, width=60, steps=1000, tests=400, strengths=(0.0, 10.0)),
     "laptop": Config(dim=20, width=200, steps=800, tests=2000),
     "paper": Config(
-        dim=100, width=10_000, steps=10_000, tests=10_000,
+        dim=100, width=10_000, steps=8000, tests=10_000,
         settings=(("gaussian", "sigmoid", 1.0), ("sphere", "softplus", 0.5)),
         strengths=(0.0, 0.01, 0.1, 1.0, 10.0), precision="tensorfloat32",
     ),
