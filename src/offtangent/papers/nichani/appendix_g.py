@@ -1,10 +1,10 @@
 r"""Appendix G: the theorem's regulariser R₁ is not needed for a low test error.
 
-Theorem 4 adds $\lambda_1 R_1$, $R_1 = E f_L(x; \Pi_{>r} W)^2$ on the population, to hold movement in Q₂ down. "We
-observe that we generalize well without explicitly regularizing R₁": here λ₃ is fixed and λ₁ swept, in the settings of
-Figure 1. As in the authors' code R₁ is randomised, on 100 fresh inputs at every step, and Π leaves out the first r
-right singular vectors of the training features. λ₁ and λ₃ are on means: λ₃ = 10 is their 0.01 on the sum over 1000
-samples.
+Theorem 4 adds $\lambda_1 R_1$, $R_1 = E f_L(x; \Pi_{>r} W)^2$ on the population, to hold movement in $Q_2$ down. "We
+observe that we generalize well without explicitly regularizing $R_1$": here $\lambda_3$ is fixed and $\lambda_1$
+swept, in the settings of Figure 1. As in the authors' code $R_1$ is randomised, on 100 fresh inputs at every step, and
+Π leaves out the first r right singular vectors of the training features. $\lambda_1$ and $\lambda_3$ are on means:
+$\lambda_3$ = 10 is their 0.01 on the sum over 1000 samples.
 """
 
 from dataclasses import dataclass

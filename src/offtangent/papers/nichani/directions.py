@@ -1,12 +1,12 @@
 r"""Section 1.1: where the weights go in training. Goal 1, little in V₂; Goal 2, far in Q₃ and little in Q₂.
 
-V₁ and V₂ are the first r and the other right singular vectors of the training features (eq. (4)): with V₂ the linear
-term overfits. Q₁, Q₂, Q₃ are eigenvectors of the feature covariance Σ on the population (eq. (5)): Q₁ the first n₁ = d
-+ 1, which fit linear functions; Q₂ those of degree 2, in which any movement is felt on the population; Q₃ the rest, in
-which the weights may go far, and f_Q with them.
+$V_1$ and $V_2$ are the first r and the other right singular vectors of the training features (eq. (4)): with $V_2$ the
+linear term overfits. $Q_1$, $Q_2$, $Q_3$ are eigenvectors of the feature covariance Σ on the population (eq. (5)):
+$Q_1$ the first $n_1$ = d + 1, which fit linear functions; $Q_2$ those of degree 2, in which any movement is felt on
+the population; $Q_3$ the rest, in which the weights may go far, and $f_Q$ with them.
 
-Figure 1's problem on the sphere, by perturbed gradient descent (21) from W = 0, without R₃ and with it. At some steps
-W is split into its parts, in Frobenius norm; Σ comes from inputs without labels, several times as many as n₂.
+Figure 1's problem on the sphere, by perturbed gradient descent (21) from W = 0, without $R_3$ and with it. At some
+steps W is split into its parts, in Frobenius norm; Σ comes from inputs without labels, several times as many as $n_2$.
 """
 
 from dataclasses import dataclass

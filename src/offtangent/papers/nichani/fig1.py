@@ -1,19 +1,20 @@
 r"""Figure 1: with R₃ large enough the quadratic term learns the high-degree part, and the test error falls.
 
 The joint model $f_L + f_Q$ is trained on $f_\star(x) = x_1 - 1 + (\beta^T x)^2$ from $n = d^{1.5}$ samples, too few
-for the linear term to learn the square. Without a regulariser it fits it all the same, in directions V₂ of its
-training features that do not generalise; with $\lambda_3 R_3$ these cost, and f_Q, which can learn a sparse square,
+for the linear term to learn the square. Without a regulariser it fits it all the same, in directions $V_2$ of its
+training features that do not generalise; with $\lambda_3 R_3$ these cost, and $f_Q$, which can learn a sparse square,
 has to do it.
 
 Two settings: the text's, inputs uniform on $S^{d-1}(\sqrt d)$; and that of the authors' code, inputs N(0, I) and the
 target $((\beta^T x)^2 - 1 + \beta^T x)/\sqrt 3$ of unit variance. Two activations: sigmoid(z − 1), the paper's, and
 softplus. Plain gradient descent on mean squares, as in their code (the theorem's is perturbed); on the sphere it
-starts at W(0) with entries 0.01·N(0, 1), beside the saddle of f_Q at zero. λ₃ is on the mean over samples: their
-legend's 0, 10⁻⁵, …, 10⁻¹ on the sum are 0, 10⁻², …, 10² at n = 1000. Where λ₃ would make a rate unstable, it is
-lowered.
+starts at W(0) with entries 0.01·N(0, 1), beside the saddle of $f_Q$ at zero. $\lambda_3$ is on the mean over samples:
+their legend's 0, 10⁻⁵, …, 10⁻¹ on the sum are 0, 10⁻², …, 10² at n = 1000. Where $\lambda_3$ would make a rate
+unstable, it is lowered. $R_3$ spares the first r = $n_1$ = d + 1 singular vectors, as in the text; their code has r =
+d, which leaves the constant function out, and that is run as well.
 
-Beside it, on the same samples: f_L alone (the NTK), f_Q alone (which starts at W(0) ≠ 0 in both settings), and the
-network itself without and with R₃.
+Beside it, on the same samples: $f_L$ alone (the NTK), $f_Q$ alone (which starts at W(0) ≠ 0 in both settings), and the
+network itself without and with $R_3$.
 """
 
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Config:
     width: int
     steps: int
     tests: int
-    settings: tuple[tuple[str, str, float], ...]  # setting, activation, learning rate
+    settings: tuple[tuple[str, str, float, int], ...]  # setting, activation, learning rate, r − d
     others: tuple[str, ...] = tuple(OTHERS)
     strengths: tuple[float, ...] = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)  # λ₃, on the mean
     seeds: tuple[int, ...] = SEEDS
@@ -66,18 +67,18 @@ class Config:
 
 PROFILES = {
     "smoke": Config(
-        dim=20, width=200, steps=600, tests=1000, settings=(("sphere", "softplus", 0.5),), others=("linear",),
+        dim=20, width=200, steps=600, tests=1000, settings=(("sphere", "softplus", 0.5, 1),), others=("linear",),
         strengths=(0.0, 10.0),
     ),
     "laptop": Config(
-        dim=30, width=600, steps=1500, tests=2000, settings=(("sphere", "softplus", 0.5),),
+        dim=30, width=600, steps=1500, tests=2000, settings=(("sphere", "softplus", 0.5, 1),),
         strengths=(0.0, 0.1, 1.0, 10.0, 100.0),
     ),
     "paper": Config(
         dim=100, width=10_000, steps=20_000, tests=10_000,
         settings=(
-            ("sphere", "softplus", 0.5), ("gaussian", "sigmoid", 1.0),
-            ("sphere", "sigmoid", 3.0), ("gaussian", "softplus", 0.5),
+            ("sphere", "softplus", 0.5, 1), ("gaussian", "sigmoid", 1.0, 1), ("sphere", "sigmoid", 3.0, 1),
+            ("gaussian", "softplus", 0.5, 1), ("gaussian", "sigmoid", 1.0, 0),
         ),
         beside=2, precision="tensorfloat32",
     ),
@@ -88,10 +89,10 @@ def cells(config: Config) -> list[Sweep]:
     joint, others = {"joint": config.strengths}, {name: OTHERS[name] for name in config.others}
     return [
         Sweep(
-            setting, sigma, model, config.dim, int(config.dim**1.5), config.width, config.steps, rate, config.dim + 1,
-            strengths, config.tests, config.seeds, config.precision,
+            setting, sigma, model, config.dim, int(config.dim**1.5), config.width, config.steps, rate,
+            config.dim + more, strengths, config.tests, config.seeds, config.precision,
         )
-        for k, (setting, sigma, rate) in enumerate(config.settings)
+        for k, (setting, sigma, rate, more) in enumerate(config.settings)
         for model, strengths in (joint | others if k < config.beside else joint).items()
     ]  # fmt: skip
 

@@ -43,20 +43,22 @@ class _Sweep:
     def where(self) -> str:
         cell = self.cell
         return (
-            f"{NAMES[cell.setting]}, {SIGMAS[cell.sigma]}, d = {cell.dim}, n = {cell.samples}, m = {cell.width}, "
-            f"{cell.steps} steps, {len(cell.seeds)} seeds"
+            f"{self.setting}, d = {cell.dim}, n = {cell.samples}, m = {cell.width}, {cell.steps} steps, "
+            f"{len(cell.seeds)} seeds"
         )
+
+    @property
+    def setting(self) -> str:
+        cell = self.cell
+        return f"{SIGMAS[cell.sigma]}, {NAMES[cell.setting]}" + (", r = d" if cell.rank == cell.dim else "")
 
     def final(self, name: str, strength: float | None = None) -> Float[np.ndarray, " s"]:
         return np.asarray(self.last[name].sel(strength=self.best if strength is None else strength), np.float64)
 
 
 def _sweeps(results: Results) -> list[_Sweep]:
-    groups = (
-        results.where(setting=setting, sigma=sigma)
-        for setting in results.values("setting")
-        for sigma in results.where(setting=setting).values("sigma")
-    )
+    kinds = dict.fromkeys((cell.setting, cell.sigma, cell.rank) for cell, _ in results)
+    groups = (results.where(setting=setting, sigma=sigma, rank=rank) for setting, sigma, rank in kinds)
     return [_Sweep(one) for one in groups if "joint" in one.values("model")]
 
 
@@ -69,8 +71,8 @@ def _regularised(sweep: _Sweep) -> list[Claim]:
     said: dict[str, Any] = {"source": "Figure 1, Section 5"}
     large = LARGE.get((cell.setting, cell.sigma), math.inf) <= cell.dim
     limit = FALL if large else 1.0
-    by = f"at least {FALL:g} times" if large else "some times"
-    falls = f"from λ₃ = 0 to the best, {sweep.best:g}, {by} ({SIGMAS[cell.sigma]}, {NAMES[cell.setting]})"
+    by = f", at least {FALL:g} times" if large else ""
+    falls = f"from λ₃ = 0 to the best, {sweep.best:g}{by} ({sweep.setting})"
     means = {name: sweep.last[name].mean("seed").values for name in ("train", "residual", "test")}
     table = "; ".join(
         f"λ₃ = {strength:g}: {R:.2g}, {test:.3f}"
@@ -80,7 +82,7 @@ def _regularised(sweep: _Sweep) -> list[Claim]:
     return [
         Claim.at_most(
             float((sweep.last["train"] / sweep.last["size"]).max()), FIT, **said,
-            statement=f"the training loss goes to zero for every λ₃ ({SIGMAS[cell.sigma]}, {NAMES[cell.setting]})",
+            statement=f"the training loss goes to zero for every λ₃ ({sweep.setting})",
             measured=f"largest last training loss over the labels' mean square, next to 1 %, {sweep.where}",
         ),
         Claim.at_least(
@@ -102,7 +104,7 @@ def _regularised(sweep: _Sweep) -> list[Claim]:
 def _compared(sweep: _Sweep) -> list[Claim]:
     cell, found, best = sweep.cell, [], sweep.final("test")
     said: dict[str, Any] = {"measured": f"ratio of the last test losses, 95 % interval, {sweep.where}"}
-    setting = f"({SIGMAS[cell.sigma]}, {NAMES[cell.setting]})"
+    setting = f"({sweep.setting})"
     ends = {key: np.asarray(data["test"].isel(look=-1), np.float64) for key, data in sweep.others.items()}
     linear, quadratic, plain, kept = (ends.get(key) for key in OTHERS)
     if linear is not None:
@@ -153,7 +155,7 @@ def ratio_interval(above: Float[np.ndarray, " s"], below: Float[np.ndarray, " s"
 def figures(results: Results) -> list[Figure]:
     drawn = []
     for sweep in _sweeps(results):
-        where = f"{SIGMAS[sweep.cell.sigma]}, {NAMES[sweep.cell.setting]}"
+        where = sweep.setting
         drawn += [
             _curves(sweep, "test", f"The test loss falls with λ₃: {where}", "test loss"),
             _curves(sweep, "residual", f"R₃ is what λ₃ holds down: {where}", "n R₃ = ‖(I − UUᵀ) f_L(X)‖²"),
