@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 
 import offtangent
 from offtangent.cli import app
+from offtangent.lab import Results
+from offtangent.lab.records import Provenance, Record, write_record
 
 EXPERIMENT = '''
 """A trial of my own."""
@@ -82,7 +84,9 @@ def test_a_user_s_own_experiment_runs_to_a_table_a_page_and_its_path(trial: Path
     assert "squares are small" in told(result)
     assert "3 cells computed" in told(result)
     assert str(tmp_path / "out" / "report.html") in result.output.replace("\n", "")
-    assert "A trial of my own" in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "A trial of my own" in page
+    assert re.search(r"times add up to \d.* s, though several may have run at once", page)
 
 
 def test_a_failed_claim_exits_with_1(tmp_path: Path) -> None:
@@ -99,6 +103,17 @@ def test_the_report_of_a_user_s_own_experiment_wants_its_file(trial: Path, tmp_p
     assert without.exit_code == 2
     assert "trial.py" in told(without)
     assert run("report", tmp_path / "out", trial).exit_code == 0
+
+
+def test_a_report_goes_through_a_paper_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not by the names of files, which put Section 5 before Section 3."""
+    origin = Provenance("0", "", "3", "", "cpu", "none", "2026-01-01", 92.0, "", "")
+    for name in ("bai_lee/constructions", "bai_lee/coupling"):
+        write_record(Record(name, origin, Results("smoke", ())), tmp_path / "results")
+    shown: list[str] = []
+    monkeypatch.setattr("offtangent.cli._page", lambda chosen, *_: shown.extend(one.name for one in chosen) or tmp_path)
+    assert run("report", tmp_path).exit_code == 0
+    assert shown == ["bai_lee/coupling", "bai_lee/constructions"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -77,3 +79,10 @@ def test_the_guide_to_any_network_runs_and_its_orders_add_up(tmp_path: Path, mon
     whole = names["f"](names["end"], names["X"])
     np.testing.assert_allclose(names["model"](names["end"], names["X"]), whole, atol=1e-4)
     assert "Orders of the Taylor series" in (tmp_path / "regime.html").read_text()
+    # A kernel 3 × 3 × 1 × 4 and its bias, a scale and a shift for each channel, a matrix 256 × 2 and its bias; the
+    # running statistics, twice four numbers, are not trained.
+    for params in (names["params"], names["trained"]):
+        assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 36 + 4 + 2 * 4 + 256 * 2 + 2
+    for left in (names["variables"], names["rest"]):
+        floating = [leaf for leaf in jax.tree.leaves(left) if eqx.is_inexact_array(leaf)]
+        assert sum(leaf.size for leaf in floating) == 2 * 4

@@ -1,7 +1,9 @@
 """A trained network measured, where its regime is known beforehand."""
 
 import json
+from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +15,7 @@ from offtangent.kernels import empirical_ntk
 from offtangent.networks import TwoLayer
 from offtangent.regime import measure_regime
 from offtangent.report import render
-from offtangent.report.regime import answers, regime_page
+from offtangent.report.regime import answers, regime_figures, regime_page
 
 X = jax.random.normal(jax.random.key(1), (12, 4))
 
@@ -91,6 +93,43 @@ def test_the_page_and_the_summary_say_it_all(moved):
     assert "my $net" in page
     assert json.loads(json.dumps(found.summary()))["carried_by"] == found.carried_by
     assert len(answers(found)) == 5
+    assert "the first, that of its tangent kernel, which leaves" in page
+    second = dict(answers(replace(found, left=(found.change, 0.0, 0.0))))
+    assert "the second, which with those below leaves" in second["Which order carries it?"]
+
+
+def test_the_figures_can_be_had_without_the_page(moved):
+    orders, movements = regime_figures(moved[2])
+    sizes = next(trace for trace in orders.plot.data if trace.name == "size of the term")
+    np.testing.assert_allclose(sizes.y, moved[2].sizes)
+    furthest = next(trace for trace in movements.plot.data if trace.name == "furthest neuron")
+    np.testing.assert_allclose(furthest.y, [one.largest for one in moved[2].movements])
+
+
+@pytest.mark.parametrize(("name", "by"), [("equinox_mlp", 0.0), ("equinox_mlp", 3e-7), ("scanned", 0.0)])
+def test_parameters_that_stayed_or_moved_by_rounding_alone_are_refused(name, by):
+    """Compiled, f(θ₀) may differ from itself by rounding; 3·10⁻⁷ is two and a half units of float32's last place."""
+    f, params, x = models.ALL[name]()
+    with pytest.raises(InputError, match=r"float32 rounds them by .* and then the trained ones"):
+        measure_regime(f, params, rescaled(params, by), x, order=1)
+
+
+def test_what_float32_cannot_tell_float64_can():
+    with jax.enable_x64(True):
+        wide, w = X.astype(jnp.float64), jnp.ones(4, jnp.float64)
+        found = measure_regime(lambda w, x: jnp.tanh(x @ w), w, rescaled(w, 3e-7), wide)
+        assert found.carried_by == 1
+        assert found.left[0] < 1e-5 * found.change  # the second order, 3·10⁻⁷ of the first and some
+        with pytest.raises(InputError, match="float64 rounds them by"):
+            measure_regime(lambda w, x: jnp.tanh(x @ w), w, rescaled(w, 3e-16), wide)
+
+
+def rescaled(params, size):
+    """Every weight times 1 ± size, at random."""
+    signs = models.moved(jax.tree.map(lambda leaf: 0 * leaf if eqx.is_inexact_array(leaf) else leaf, params), 1.0)
+    return jax.tree.map(
+        lambda leaf, sign: leaf * (1 + size * jnp.sign(sign)) if eqx.is_inexact_array(leaf) else leaf, params, signs
+    )
 
 
 @pytest.mark.parametrize(

@@ -203,8 +203,9 @@ def report(
     if not paths:
         raise InputError(f"There are no results in {folder / 'results'}. Make some with: offtangent run --out {folder}")
     records = [lab.read_record(path, known) for path in paths]
-    names = dict.fromkeys(record.name for record in records)
-    page = _page([known[name] for name in names], records, folder, {})
+    names = {record.name for record in records}
+    shown = [experiment for experiment in known.values() if experiment.name in names]  # as their papers go, not by file
+    page = _page(shown, records, folder, {})
     if page is None:
         raise typer.Exit(1)
     out.print(Text(f"Report: {page}"), soft_wrap=True)

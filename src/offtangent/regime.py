@@ -14,6 +14,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
@@ -50,7 +51,10 @@ class Movement:
 
 @dataclass(frozen=True, eq=False)
 class Regime:
-    """What one training did to a network, on given inputs. `summary()` has the numbers as a dictionary for JSON."""
+    """What one training did to a network, on given inputs. `summary()` has the numbers as a dictionary for JSON.
+
+    `report.regime.regime_figures` draws it, and `report.regime.regime_page` makes a page of it.
+    """
 
     samples: int
     outputs: int
@@ -132,15 +136,14 @@ def measure_regime(
     if order < 1:
         raise InputError(f"order={order}: at least the first order is measured.")
     check_finite(X, "The inputs")
-    start, *terms = (np.asarray(term, np.float64) for term in expand(f, params0, order).terms(params, X))
-    end = np.asarray(f(params, X), np.float64)
+    found = expand(f, params0, order).terms(params, X)
+    start, *terms = (np.asarray(term, np.float64) for term in found)
+    end, again = (np.asarray(f(one, X), np.float64) for one in (params, params0))
     if not np.isfinite(end).all():
         raise InputError("The trained network's outputs are not all finite: its training has diverged.")
     total = end - start
-    energy = float(np.sum(total**2))
-    if energy == 0:
-        raise InputError("The network's outputs on X have not changed: there is nothing to share out among orders.")
-    count = total.size
+    _check_change(start, end, again, found[0].dtype)
+    energy, count = float(np.sum(total**2)), total.size
     partial = np.cumsum(np.stack(terms), axis=0)
     remainder = total - partial[-1]
     before, after = (
@@ -163,6 +166,27 @@ def measure_regime(
         kernel_turn=float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))),
         alignment=None if y is None else (_alignment(before, y), _alignment(after, y)),
     )
+
+
+def _check_change(
+    start: Float[np.ndarray, "n *k"], end: Float[np.ndarray, "n *k"], again: Float[np.ndarray, "n *k"], dtype: Any
+) -> None:
+    """Refuse a change of the outputs that rounding may have made: f(θ₀) comes twice, compiled and as it is.
+
+    The last operation alone rounds each end by eps‖f‖, eps that of the outputs' dtype; what the sums before it add is
+    seen where the two f(θ₀) differ. `carried_by` looks at a tenth of the change, so this has to be less than a tenth.
+    """
+    lengths = [float(np.linalg.norm(values)) for values in (end - start, end, start, again - start)]
+    change, *ends, apart = (length / start.size**0.5 for length in lengths)
+    eps = float(jnp.finfo(dtype).eps)  # type: ignore[no-untyped-call]
+    rounding = max(eps * sum(ends), apart)
+    if change <= rounding / LEAVES:
+        raise InputError(
+            f"The network's outputs on X have not changed beyond rounding: by {change:.2g} (root mean square), and "
+            f"{dtype} rounds them by {rounding:.2g}, so that there is nothing to share out among orders. Expected the "
+            "initial parameters and then the trained ones. If they are, and moved as little as that, give parameters "
+            "and inputs in float64, under jax.enable_x64(True)."
+        )
 
 
 def _movements(params0: PyTree, params: PyTree, neurons: int) -> tuple[Movement, ...]:

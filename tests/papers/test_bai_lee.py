@@ -68,6 +68,13 @@ def test_a_part_that_grew_faster_than_stated_would_be_found_out(signs, name):
     assert changed(signs, **{name: 0.25})
 
 
+@pytest.mark.parametrize(("power", "told"), [(0.0, 2), (0.5, 0)])
+def test_a_remainder_is_said_to_fall_faster_only_where_it_does(signs, power, told):
+    """For both activations; times m^(1/2) it falls slower than Lemma 11(b) has it."""
+    pairs = tuple((cell, data.assign(remainder=data["remainder"] * cell.width**power)) for cell, data in signs)
+    assert sum("It falls faster" in claim.note for claim in coupling.claims(Results("smoke", pairs))) == told
+
+
 def test_without_signs_the_linear_part_is_not_small(signs):
     """One half of the softplus's neurons moves: f^L ~ m^{1/4} without signs."""
     data = [data for cell, data in signs if cell.activation == "softplus"]
@@ -101,6 +108,16 @@ def test_one_wrong_term_of_any_order_would_be_found_out(terms, shift, fault):
             for cell, data in right
         ]
         assert failing(wrong), j
+
+
+def test_every_row_names_its_order_and_nodes_and_what_was_drawn(smoke_orders):
+    found = orders.claims(smoke_orders)
+    assert len({claim.statement for claim in found}) == len(found)
+    assert all("centred nodes" in claim.statement or "shifted by 0.5" in claim.statement for claim in found)
+    means = [claim for claim in found if "E_z" in claim.statement or "neither growing" in claim.statement]
+    assert len(means) == 3 + 6  # the next term's for shifted nodes, the k-th for both
+    assert all("mean over z± in closed form" in claim.measured for claim in means)
+    assert not any("draws of z±" in claim.measured for claim in means)
 
 
 def test_a_mean_of_the_k_th_or_next_term_that_grew_would_be_found_out(terms):

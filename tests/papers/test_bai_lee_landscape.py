@@ -1,5 +1,7 @@
 """Bai & Lee, the landscape, in its smoke profile; and that wrong numbers would be found out."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -90,6 +92,28 @@ def test_a_start_that_stayed_at_the_saddle_would_be_found_out(smoke):
     assert stuck == {"Theorem 4, eq. (10)"}
     length = changed(smoke, landscape.Starts, inexactness=lambda _, data: 0.04 * data["length_star"])
     assert length == {"Theorem 4"}
+
+
+def test_every_network_is_held_against_its_own_bound(smoke):
+    """A second network with a larger OPT may have larger losses; what is shown is a loss next to its own bound."""
+    ((cell, data),) = smoke.where(landscape.Starts).pairs
+    other = data.assign(
+        {name: data[name] + 0.3 for name in ("last_loss", "fresh_loss", "loss_bound")} | {"opt": data["opt"] + 0.24}
+    )
+    found = shown([(cell, data), (replace(cell, seed=1), other)])
+    assert found.verdict == "holds"
+    assert found.value == pytest.approx(float(other["fresh_loss"].max() + 3 * other["fresh_error"].max()), abs=0.01)
+    assert found.expected == f"≤ {float(other['loss_bound']):.4g}"
+    for one in (data, other):
+        assert f"OPT = {float(one['opt']):.4f}" in found.note
+        assert f"{float(one['last_loss'].max()):.4f}" in found.note
+    assert "not by width" in found.note
+    assert shown([(cell, data), (replace(cell, seed=1), other.assign(loss_bound=data["opt"]))]).verdict == "fails"
+
+
+def shown(pairs):
+    """The claim on the losses from every start."""
+    return next(one for one in landscape.claims(Results("smoke", tuple(pairs))) if "from every start" in one.statement)
 
 
 def test_where_corollary_3_needs_more_than_epsilon_theorem_4_is_outside_its_hypothesis(smoke):

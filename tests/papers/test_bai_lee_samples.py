@@ -10,7 +10,7 @@ from offtangent.data import sphere
 from offtangent.kernels import relu3_hidden, ridge_regression
 from offtangent.lab import Results
 from offtangent.papers.bai_lee import _learners, _targets, samples
-from offtangent.papers.bai_lee.samples_report import needed
+from offtangent.papers.bai_lee.samples_report import NAMES, needed
 
 TINY = samples.Curve("xor", "quadratic", 6, (12, 24, 48), seeds=2, width=64, steps=200)
 
@@ -54,9 +54,54 @@ def test_a_quadratic_model_that_needed_as_many_samples_as_the_ntk_would_be_found
 
 def test_a_curve_that_does_not_reach_the_level_is_not_judged(smoke):
     pairs = tuple((cell, data + 1 if cell.learner == "randomised" else data) for cell, data in smoke)
-    found = claims(Results("smoke", pairs), "the randomised network needs fewer")
-    assert [claim.verdict for claim in found] == ["outside the hypothesis"]
+    assert not claims(Results("smoke", pairs), "the randomised network needs fewer")
+    (found,) = claims(Results("smoke", pairs), "the randomised network with 128 neurons comes down to the level")
+    assert found.verdict == "outside the hypothesis"
+    assert found.value > 1
+    assert "Seeds that reach the level: 0 of 5 at d = 8, 0 of 5 at d = 24." in found.note
+    assert "(6), its constants as one, asks for m ≥" in found.note
     assert samples.draw(Results("smoke", pairs))
+
+
+def test_an_ntk_that_does_not_reach_the_level_is_named_as_the_one(smoke):
+    pairs = tuple((cell, data + 1 if cell.learner == "ntk" else data) for cell, data in smoke)
+    (found,) = claims(Results("smoke", pairs), "the NTK comes down to the level")
+    assert found.verdict == "outside the hypothesis"
+
+
+def test_a_grid_that_starts_below_the_level_is_owned_up_to(smoke):
+    pairs = tuple((cell, data * 0 if cell.learner == "quadratic" else data) for cell, data in smoke)
+    (found,) = claims(Results("smoke", pairs), "the quadratic model with 128 neurons is above the level")
+    assert found.verdict == "outside the hypothesis"
+    assert not found.met
+
+
+def with_power(results, learner, power):
+    """The same, but for a learner that needs d^power times as many samples."""
+    pairs = tuple(
+        (replace(cell, samples=tuple(round(n * cell.dim**power) for n in cell.samples)), data)
+        if cell.learner == learner
+        else (cell, data)
+        for cell, data in results
+    )
+    return Results("smoke", pairs)
+
+
+@pytest.mark.parametrize("learner", ["quadratic", "randomised"])
+def test_an_n_that_grew_like_the_cube_of_d_would_be_found_out(smoke, learner):
+    (right,) = claims(smoke, f"the {NAMES[learner]} needs n_Q = Õ(d)")
+    assert right.verdict == "holds"
+    assert "Õ leaves the power of the logarithm open; one is taken. Without it the slope is" in right.note
+    (wrong,) = claims(with_power(smoke, learner, 2), f"the {NAMES[learner]} needs n_Q = Õ(d)")
+    assert wrong.verdict == "fails"
+    assert wrong.value == pytest.approx(right.value + 2, abs=0.01)
+
+
+@pytest.mark.parametrize("power", [-1.5, 0, 1.5])
+def test_the_lower_bound_on_the_ntk_is_shown_and_never_judged(smoke, power):
+    (found,) = claims(with_power(smoke, "ntk", power), "the NTK needs n_L = Ω(d²)")
+    assert found.verdict == "outside the hypothesis"
+    assert found.met == (found.interval[0] >= 2)
 
 
 def test_needed_interpolates_in_log_n_and_owns_up_to_a_grid_that_is_too_short():

@@ -87,7 +87,8 @@ class TangentKernel:
 def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKernel:
     """The tangent kernel of any f(params, x) at `params`: `K @ v`, `K.dense()`, `K.trace()`, `K.diagonal()`.
 
-    `f` is batched, as for `taylor.expand`; leaves of `params` that hold no floating-point numbers are left alone.
+    `f` is batched, as for `taylor.expand`; leaves of `params` that hold no floating-point numbers are left alone, and
+    all others count: keep batch norm's running statistics in f, as docs/taylor.md does, or the kernel has them too.
 
     >>> K = empirical_ntk(lambda w, x: x @ w, jnp.ones(2), jnp.array([[1.0, 2.0], [0.0, 1.0]]))
     >>> K.dense()

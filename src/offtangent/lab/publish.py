@@ -141,7 +141,8 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
         blocks.append(_settings(record))
     where = "GPU" if origin.backend == "gpu" else origin.backend.upper()
     lead = (
-        f"{origin.device}, {origin.date[:10]}, {seconds(origin.seconds)} of computing; offtangent {origin.offtangent}"
+        f"{origin.device}, {origin.date[:10]}; its cells' times add up to {seconds(origin.seconds)}, though several "
+        f"may have run at once; offtangent {origin.offtangent}"
         + (f" (commit {origin.commit})" if origin.commit else "")
         + (f", jax {origin.jax}" if origin.jax else "")
         + f", Python {origin.python}."

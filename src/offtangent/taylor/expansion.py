@@ -91,8 +91,10 @@ def expand(f: Network, params0: PyTree, order: int) -> TaylorModel:
     """The Taylor polynomial of f(params, x) around `params0`, for any network and any pytree of parameters.
 
     `f` takes a batch x, whose first axis counts samples, and returns (n,) or (n, k); batch norm and dropout in
-    evaluation mode. For `networks.TwoLayer` the terms are in closed form, and an order beyond the derivatives of its
-    activation is refused; a deep ReLU network's higher terms are those of the linear pieces around `params0`.
+    evaluation mode, with the running statistics kept in f: every floating-point number among the parameters counts as
+    trained (docs/taylor.md has the lines for Flax and Equinox). For `networks.TwoLayer` the terms are in closed form,
+    and an order beyond the derivatives of its activation is refused; a deep ReLU network's higher terms are those of
+    the linear pieces around `params0`.
 
     Time: 1 + order·(order + 1)/2 evaluations of f at most; XLA shares most of it. Memory that of f, order + 1 times.
 

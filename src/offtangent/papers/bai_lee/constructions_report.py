@@ -132,7 +132,7 @@ def _of_spread(law: str, results: Results) -> list[Claim]:
             statement=f"M_(x,op) = O(1/√d) for isotropic inputs ({law}): √d M_(x,op) ≤ 1 + √(d/n)",
             measured=f"the largest over {len(dims)} dimensions from {dims[0]:.0f} to {dims[-1]:.0f}, 99 % interval, "
             f"n = {cell.ratio}d, {cell.seeds} seeds",
-            note=f"√d M: {', '.join(f'{one:.3f}' for one in (np.sqrt(dims) * spread).mean(axis=0))}; on a line M = 1. "
+            note=f"√d M: {', '.join(f'{one:.3f}' for one in (np.sqrt(dims) * spread).mean(axis=0))}. "
             f"Log-log slope {slope.value:.3f} [{slope.low:.3f}, {slope.high:.3f}], not −1/2: √d M rises to its limit. "
             "1 + √(d/n) is the limit of the largest singular value (for Gaussian inputs a bound: Davidson, Szarek).",
         )
@@ -172,7 +172,7 @@ def _bounds(results: Results) -> Figure:
     plot, widths = new_plot(), _sizes(results)
     for name, label, colour in (
         ("largest", "E max_r ‖A_r‖, measured", "blue"),
-        ("typical", "its mean square over neurons", "green"),
+        ("typical", "root mean square over neurons, [λ_max(a_r A_r)]₊", "green"),
         ("tropp", "Tropp's bound", "orange"),
         ("lemma", "Lemma 8", "vermillion"),
     ):
@@ -197,5 +197,8 @@ def _spreads(results: Results) -> Figure:
     line(plot, dims, edge * dims**-0.5, name="(1 + √(d/n))/√d", colour="grey", dash="dash")
     style(plot, x="dimension d", y="M_(x,op)", log_x=True, log_y=True)
     cell = results.pairs[0][0]
-    caption = f"n = {cell.ratio}d inputs, {cell.seeds} seeds. On a line M_(x,op) is 1, whatever d."
+    caption = (
+        f"n = {cell.ratio}d inputs, {cell.seeds} seeds. Inputs on a line would have M_(x,op) = 1, whatever d, by "
+        "definition: the mean of xxᵀ is then B_x² times a projection."
+    )
     return Figure("Theorem 6: isotropic inputs have M_(x,op) near 1/√d", caption, plot)

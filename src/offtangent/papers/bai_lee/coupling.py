@@ -5,8 +5,12 @@ $f^L_{W\Sigma}$ has mean zero and falls like $m^{-1/4}$, the quadratic part $f^Q
 stays of order one, and what is left, $\Delta^Q$, is at most of order $m^{-1/4}$ for every choice of signs (Lemma 11).
 
 One kind of cell: a width, and two networks for each seed. With σ = relu³/6 the weights are those W⋆ of Theorem 7 at
-which the quadratic part is $(\beta^T x)^4$; with the softplus, one half of the neurons moves by $m^{-1/4}\beta$. All
-three parts are linear in the signs of the neurons, so that many signs cost one product, and the worst signs are known.
+which the quadratic part is $(\beta^T x)^4$; with the softplus, one half of the neurons moves by $m^{-1/4}\beta$. The
+linear part is linear in the signs of the neurons, the quadratic part does not depend on them, and each neuron adds to
+$\Delta^Q$ an even part and its sign times an odd one: many signs cost one product, and the worst signs are known.
+
+Widths start where $m^{1/4} f^L$ has nearly settled. At W⋆ it does so late, since the a(w₀) of Theorem 7 have heavy
+tails: narrow networks miss the rare large ones, $m^{1/4} f^L$ still rises there, and f^L falls slower than $m^{-1/4}$.
 """
 
 import math

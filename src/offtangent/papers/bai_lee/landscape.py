@@ -5,10 +5,11 @@ the randomised risk L up to an ε that falls with the width (Theorem 2), and for
 \|W\|_{2,4}^8$ with the constant $C = 378 (14/5)^3$ (Corollary 3). So where the gradient vanishes and no curvature is
 negative, $L_\lambda \le (1 + \gamma)\,OPT + \varepsilon$ (Theorem 4).
 
-The problem is noisy 2-XOR on the whole cube, with the mean over the noise in the loss, so that no predictor is better
-than the entropy H(q), and W⋆ of Theorem 7 comes close to it. Three kinds of cell: points drawn at random, at which the
-inequalities are measured; widths, over which L and L^Q come together (Lemmas 10 and 12 to 14); and starts, from which
-noisy SGD with fresh signs and then plain descent run to points whose gradient and smallest curvature are certified.
+The problem is 2-XOR with label noise on the whole cube, with the mean over the noise in the loss, so that no predictor
+is better than the entropy H(q), and W⋆ of Theorem 7 comes close to it. Three kinds of cell: points drawn at random, at
+which the inequalities are measured; widths, over which L and L^Q come together (Lemmas 10 and 12 to 14); and starts,
+from which noisy SGD with fresh signs and then plain descent run to points whose gradient and smallest curvature are
+certified.
 """
 
 from dataclasses import dataclass

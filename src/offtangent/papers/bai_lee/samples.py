@@ -12,8 +12,13 @@ network with fresh signs at each step (Σ and −Σ together), the plain network
 1-Lipschitz: logistic for XOR, pseudo-Huber for the polynomials (whose ℓ(y, 0) ≤ 1 asks for |y| ≤ √3: with E y² = 1 nine
 labels in ten or more).
 
-XOR is "noisy" by its other d − 2 coordinates. The distribution of Wei et al. (2019), with (±1, 0) and (0, ±1) for the
-first two, is this one turned by 45° in their plane and shortened there by √2: nothing here sees a rotation.
+XOR is "noisy" by its other d − 2 coordinates, which are spare; its labels have no noise. The distribution of Wei et al.
+(2019), with (±1, 0) and (0, ±1) for the first two, is this one turned by 45° in their plane and shortened there by √2:
+nothing here sees a rotation.
+
+For p = 4 the dimensions end at 14. At d = 40 the NTK alone would need about $0.5 \cdot 40^{3.2} \approx 67\,000$
+samples, and the randomised network more than 10⁵ neurons: at W⋆ the noise of signs has a variance like
+$d^{p/2 - 1} m^{-1/2}$, and at d = 10 not every seed comes down to the level with 16 384 of them.
 """
 
 import math
