@@ -59,16 +59,24 @@ def test_with_r4_it_is_add_penalty():
     np.testing.assert_allclose(updated(ours, START, START), updated(theirs, START, START), rtol=1e-5)
 
 
+class Fresh:
+    """R(W, key) = ⟨W, ξ⟩ with Gaussian ξ: its gradient shows what was drawn."""
+
+    randomised = True
+
+    def __call__(self, W, key):
+        return jnp.sum(W * jax.random.normal(key, W.shape))
+
+
 def test_a_randomised_regulariser_sees_fresh_inputs_at_every_step():
-    fresh = RandomisedR1.of(TRAINING, DIM + 1, samples=6)
-    part = add_regulariser(fresh, 1.0, key=KEY)
-    state, seen, update, slope = part.init(START), [], jax.jit(part.update), jax.jit(jax.grad(fresh))
+    part = add_regulariser(Fresh(), 2.0, key=KEY)
+    state, update, seen = part.init(START), jax.jit(part.update), []
     for _ in range(2):
         now = jax.random.split(state.key)[0]
-        added, state = update(np.zeros_like(START), state, START)
-        np.testing.assert_allclose(added, slope(START, now), rtol=1e-4, atol=1e-7)
+        added, state = update(0 * START, state, START)
+        np.testing.assert_allclose(added, 2 * jax.random.normal(now, START.shape), rtol=1e-6)
         seen.append(np.asarray(added))
-    assert np.abs(seen[0] - seen[1]).max() > 0.1 * np.abs(seen[0]).max()
+    assert abs(np.corrcoef(seen[0].ravel(), seen[1].ravel())[0, 1]) < 4 / np.sqrt(START.size)
 
 
 def test_noise_has_the_paper_s_variance_and_every_matrix_its_own():
@@ -116,8 +124,8 @@ def runs():
 
     start = 0.01 * np.stack([START, START])
     movement = Movement.of(TRAINING, (DIM + 1, N))  # of the training features: V₁, V₂ and the null space
-    loss = RegularisedLoss(objective, ((R, jnp.array([0.0, 10.0])),))
-    steps = 1500
+    loss = RegularisedLoss(objective, ((R, np.array([0.0, 10.0])),))
+    steps = 600
     return train(
         loss, start, X, Y, optimiser=optax.sgd(0.5), steps=steps, record={"moved": movement, "R3": R},
         record_at=np.array([0, steps]),

@@ -137,4 +137,6 @@ def _output(layer: Layer, hidden: Float[Array, "n k"]) -> Float[Array, "n"]:
 
 def _check_layers(params: Any, count: int) -> None:
     if len(params) != count:
-        raise InputError(f"The parameters have {len(params)} layers: expected {count}, as net.init(key=...) gives them.")
+        raise InputError(
+            f"The parameters have {len(params)} layers: expected {count}, as net.init(key=...) gives them."
+        )

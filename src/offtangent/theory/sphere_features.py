@@ -30,7 +30,7 @@ from offtangent.theory.tangent import folded_scale, folded_start
 
 AnyArray = Array | np.ndarray
 UNIT = 1e-5  # how far from 1 the length of a column of W₀ may be, in float32
-AT_ONCE = 1 << 16  # entries of a table for which all polynomials are held
+AT_ONCE = 1 << 14  # entries of a table for which all polynomials are held
 
 
 class SphereCovariance(eqx.Module):

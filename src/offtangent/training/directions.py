@@ -65,7 +65,7 @@ def add_regulariser(
         check_key(key)
     elif key is not None:
         raise InputError(f"key= is for regularisers that draw fresh inputs; {_name(regulariser)} does not.")
-    part = _Regularise(regulariser, strength, key)
+    part = _Regularise(regulariser, _seen(strength), key)
     return optax.GradientTransformation(_Init(part), part)
 
 
@@ -121,7 +121,7 @@ class RegularisedLoss(eqx.Module):
     """
 
     objective: Callable[[Any, Array, Array], Array]
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...] = eqx.field(converter=lambda terms: tuple((R, _seen(lam)) for R, lam in terms))
 
     def __check_init__(self) -> None:
         for regulariser, strength in self.terms:
@@ -161,12 +161,10 @@ class _Regularise(_Part):
     strength: Strength | optax.Schedule
     key: Array | None
 
-    def init(self, params: PyTree) -> RegulariserState:  # noqa: ARG002
+    def init(self, params: PyTree) -> Any:  # noqa: ARG002
         return RegulariserState(jnp.zeros((), jnp.int32), self.key)
 
-    def __call__(
-        self, gradients: PyTree, state: RegulariserState, params: PyTree | None = None
-    ) -> tuple[PyTree, RegulariserState]:
+    def __call__(self, gradients: PyTree, state: Any, params: PyTree | None = None) -> tuple[PyTree, Any]:
         if params is None:
             raise InputError("add_regulariser needs the parameters: optimiser.update(gradients, state, params).")
         strength = self.strength(state.steps) if callable(self.strength) else self.strength
@@ -184,7 +182,7 @@ class _Perturb(_Part):
     noise: float
     key: Array
 
-    def init(self, params: PyTree) -> PerturbationState:
+    def init(self, params: PyTree) -> Any:
         for path, leaf in jax.tree_util.tree_leaves_with_path(params):
             if jnp.ndim(leaf) < 2:
                 raise InputError(
@@ -196,9 +194,9 @@ class _Perturb(_Part):
     def __call__(
         self,
         gradients: PyTree,
-        state: PerturbationState,
+        state: Any,
         params: PyTree | None = None,  # noqa: ARG002
-    ) -> tuple[PyTree, PerturbationState]:
+    ) -> tuple[PyTree, Any]:
         now, later = jax.random.split(state.key)
         leaves, structure = jax.tree.flatten(gradients)
         noisy = [
@@ -233,6 +231,11 @@ def _weighted(values: Array, strength: Any) -> Array:
             "or one for each of the last axes of the values."
         )
     return lam * values
+
+
+def _seen(strength: Any) -> Any:
+    """NumPy's arrays as JAX's, which equinox knows for arrays."""
+    return jnp.asarray(strength) if isinstance(strength, np.ndarray) else strength
 
 
 def _check_term(regulariser: Any, strength: Any) -> None:

@@ -1,1 +1,1 @@
-"""Nichani, Bai and Lee (2022): the directions in which a network learns beyond its tangent kernel, kept apart from those that overfit."""
+"""Nichani, Bai and Lee (2022): directions in which a network learns beyond its tangent kernel without overfitting."""
