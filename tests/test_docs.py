@@ -86,3 +86,11 @@ def test_the_guide_to_any_network_runs_and_its_orders_add_up(tmp_path: Path, mon
     for left in (names["variables"], names["rest"]):
         floating = [leaf for leaf in jax.tree.leaves(left) if eqx.is_inexact_array(leaf)]
         assert sum(leaf.size for leaf in floating) == 2 * 4
+
+
+def test_the_guide_to_good_directions_runs_and_splits_the_weights() -> None:
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks(ROOT / "docs" / "directions.md", "python")), "directions.md", "exec"), names)
+    parts = names["exact"].split(names["W"], *names["blocks"].ends)
+    np.testing.assert_allclose(sum(parts), names["W"], atol=1e-6)
+    assert names["moved"].names == ("Q1", "Q2", "Q3", "V2")

@@ -79,7 +79,8 @@ PROFILES = {
         rate=0.2,
     ),
     "laptop": Config(
-        dims=(6, 8, 10, 12, 14), multiples=(4, 8, 12, 16, 24, 36, 54), together=4000, seeds=4, steps=2000, rate=0.15,
+        dims=(6, 8, 10, 12, 14), multiples=(4, 8, 12, 16, 24, 36, 54), together=4000, targets=("normalised",), seeds=4,
+        steps=2000, rate=0.15,
     ),
     "paper": Config(
         dims=(10, 20, 30, 40, 50, 100), multiples=(2, 4, 6, 8, 11, 15, 20, 28, 40), together=100_000,
