@@ -1,10 +1,10 @@
 """What a finite width and a finite sample make of the tangent kernel's eigenvalues, degree by degree.
 
-At infinite width, and for inputs uniform on S^{d−1}(√d), the feature covariance Σ of Nichani, Bai & Lee (2022), eq. (5),
-has the eigenvalue ξ_j of `special.tangent_eigenvalues` B(d, j) times. With h independent neurons, and from N inputs, it
-is a mean of h, and of N, independent terms, and two things are exact: the trace of its part of degree j is B(d, j)ξ_j
-for any weights on the unit sphere, and the mean of the part is ξ_j I. What is left is second order, with T_jl the overlap
-of the degrees j and l in one neuron and τ_j = B(d, j)ξ_j:
+At infinite width, and for inputs uniform on S^{d−1}(√d), the feature covariance Σ of Nichani, Bai & Lee (2022), eq.
+(5), has the eigenvalue ξ_j of `special.tangent_eigenvalues` B(d, j) times. With h independent neurons, and from N
+inputs, it is a mean of h, and of N, independent terms, and two things are exact: the trace of its part of degree j is
+B(d, j)ξ_j for any weights on the unit sphere, and the mean of the part is ξ_j I. What is left is second order, with
+T_jl the overlap of the degrees j and l in one neuron and τ_j = B(d, j)ξ_j:
 
     λ̄_j ≈ ξ_j + B(d, j)⁻¹ Σ_{l≠j} (T_jl/h + τ_jτ_l/N)/(ξ_j − ξ_l),
     s_j² ≈ (T_jj/B(d, j) − ξ_j²)/h + (B(d, j) − 1)ξ_j²/N,

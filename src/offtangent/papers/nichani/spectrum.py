@@ -2,16 +2,17 @@ r"""Section 4.1: the feature covariance has three blocks of eigenvalues, large, 
 
 For inputs uniform on $S^{d-1}(\sqrt d)$ the covariance $\Sigma$ of the tangent features, eq. (5), is
 $Q_1\Lambda_1Q_1^T + Q_2\Lambda_2Q_2^T + Q_3\Lambda_3Q_3^T$. "Formally, $\Lambda_2$ contain $\Theta(d^{-i+1})$ with
-multiplicity $\Theta(d^i)$, for integers $i \in [k+1, 2k]$, and the entries of $\Lambda_3$ are equal to $1/m$ on average";
-$\Lambda_1$ are those of the degrees up to k. At infinite width each degree i has one eigenvalue, $\xi_i$, of multiplicity
-$B(d, i)$, in closed form (Gegenbauer polynomials). At a finite width, and from a finite sample, it becomes a block around
-$\xi_i$, whose mean, spread and ends are known too (`theory.finite_levels`): nothing is fitted.
+multiplicity $\Theta(d^i)$, for integers $i \in [k+1, 2k]$, and the entries of $\Lambda_3$ are equal to $1/m$ on
+average"; $\Lambda_1$ are those of the degrees up to k. At infinite width each degree i has one eigenvalue, $\xi_i$, of
+multiplicity $B(d, i)$, in closed form (Gegenbauer polynomials). At a finite width, and from a finite sample, it becomes
+a block around $\xi_i$, whose mean, spread and ends are known too (`theory.finite_levels`): nothing is fitted.
 
-Five kinds of cells. The spectrum of one activation in one dimension, from inputs without labels, or of $\Sigma$ itself from
-harmonics; the mean of $\Lambda_3$ over widths; the angle between $V_1$ of n training inputs and $Q_1$, with Davis and
-Kahan's bound; $\xi_i$ and $B(d, i)$ over dimensions; and what Assumptions 2 and 3 say of the activation.
+Five kinds of cells. The spectrum of one activation in one dimension, from inputs without labels, or of $\Sigma$ itself
+from harmonics; the mean of $\Lambda_3$ over widths; the angle between $V_1$ of n training inputs and $Q_1$, with Davis
+and Kahan's bound; $\xi_i$ and $B(d, i)$ over dimensions; and what Assumptions 2 and 3 say of the activation.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import jax
@@ -24,24 +25,24 @@ from jaxtyping import Array, Float, Int, Key
 from offtangent import data
 from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
-from offtangent.papers.nichani import spectrum_report
+from offtangent.papers.nichani import spectrum_figures, spectrum_report
 from offtangent.report import Figure
 from offtangent.special import (
     activation,
     bounded_assumption,
     harmonic_assumption,
     harmonic_dimension,
-    hermite_coefficients,
     polynomial_dimension,
     tangent_eigenvalues,
 )
-from offtangent.theory import FeatureCovariance, FiniteLevel, TangentFeatures, alignment, feature_blocks, finite_levels
+from offtangent.theory import FeatureCovariance, FiniteLevel, TangentFeatures, alignment, finite_levels
 from offtangent.theory.features import Samples
 from offtangent.theory.sphere_features import trace_parts
 
 SIGMOID, SOFTPLUS = "sigmoid(z − 1)", "softplus"
 SHOWN = 400  # eigenvalues kept for the figure
 BLOCK = 2**15  # normals drawn at once
+SLOPES = 10  # networks that a slope is fitted to
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ class Config:
     widths: tuple[int, ...]
     sizes: tuple[int, ...]
     angle: tuple[int, int]  # dimension and width
-    per: int = 6  # samples for each of the n_2k eigenvalues
+    rest: int = 6  # dimension
+    per: int = 6  # samples for each of the n_2 eigenvalues, k = 1
+    square_per: int = 8  # for each of the n_4, k = 2
     neurons: int = 100  # width for each dimension, from samples
     seeds: int = 10
     exact_seeds: int = 5
@@ -115,16 +118,16 @@ class Config:
 
 PROFILES = {
     "smoke": Config(
-        dims=(6, 8, 10), exact=(3, 4, 5), square=(4,), widths=(200, 2000, 20_000), sizes=(100, 1000, 10_000),
-        angle=(4, 60), neurons=60,
+        dims=(6, 8, 10), exact=(3, 4, 5), square=(4,), widths=(200, 2000, 20_000), sizes=(50, 500, 5000),
+        angle=(4, 60), rest=4, neurons=60, seeds=6, exact_seeds=8,
     ),
     "laptop": Config(
         dims=(10, 15, 20), exact=(6, 8, 10), square=(4, 5, 6), widths=(400, 1265, 4000, 12_650, 40_000),
         sizes=(100, 316, 1000, 3162, 10_000), angle=(5, 100),
     ),
     "paper": Config(
-        dims=(20, 30, 50), exact=(10, 15, 20), square=(6, 7, 8), widths=(400, 1265, 4000, 12_650, 40_000),
-        sizes=(100, 316, 1000, 3162, 10_000), angle=(8, 200), per=4, neurons=200,
+        dims=(20, 30, 50), exact=(8, 11, 15), square=(5, 6, 7), widths=(400, 1265, 4000, 12_650, 40_000),
+        sizes=(100, 316, 1000, 3162, 10_000), angle=(8, 200), per=4, neurons=200, seeds=3, exact_seeds=4,
     ),
 }  # fmt: skip
 
@@ -135,13 +138,13 @@ def cells(config: Config) -> list[AnyCell]:
         for dim in config.dims:
             samples = config.per * polynomial_dimension(dim, 2)
             found.append(Blocks(name, dim, 1, config.neurons * dim, samples, config.seeds))
-        for dim in config.exact:
-            found.append(Blocks(name, dim, 1, 8 * dim**2, None, config.exact_seeds))
+        found += [Blocks(name, dim, 1, 8 * dim**2, None, config.exact_seeds) for dim in config.exact]
         for dim in config.square:
-            samples = 2 * config.per * polynomial_dimension(dim, 4)
+            samples = config.square_per * polynomial_dimension(dim, 4)
             found.append(Blocks(name, dim, 2, 4 * config.neurons * dim, samples, config.seeds))
-        found.append(Rest(name, 6, config.widths, config.per * polynomial_dimension(6, 2), config.seeds))
-        found.append(Angles(name, *config.angle, config.sizes, 10))
+        samples = config.per * polynomial_dimension(config.rest, 2)
+        found.append(Rest(name, config.rest, config.widths, samples, SLOPES))
+        found.append(Angles(name, *config.angle, config.sizes, SLOPES))
         found.append(Scaling(name, (100, 316, 1000, 3162, 10_000), 4))
         found.append(Assumptions(name, 100, 2))
     return found
@@ -161,7 +164,9 @@ def cost(cell: AnyCell) -> Cost:
             return Cost(cell.seeds * sum(n * w * (n + 60) + 4 * n**3 for w in cell.widths), 8e7)
         case Angles():
             p = cell.dim * cell.width // 2
-            return Cost(cell.seeds * sum(n * p * (2 * p + 800) + 20 * p**3 for n in cell.sizes), 24 * max(cell.sizes) * p)
+            return Cost(
+                cell.seeds * sum(n * p * (2 * p + 800) + 20 * p**3 for n in cell.sizes), 24 * max(cell.sizes) * p
+            )
         case _:
             return Cost(1e8, 1e6)
 
@@ -185,7 +190,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return spectrum_report.figures(results)
+    return spectrum_figures.figures(results)
 
 
 def _blocks(cell: Blocks) -> xr.Dataset:
@@ -193,9 +198,8 @@ def _blocks(cell: Blocks) -> xr.Dataset:
     cuts = np.cumsum([0, *(level.multiplicity for level in levels)])
     parts, shown = [], None
     for seed in range(cell.seeds):
-        values, net, trace = _values(cell, jax.random.key(seed))
-        found = feature_blocks(values, net, cell.degree, trace=trace)
-        blocks = [values[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        values = _values(cell, jax.random.key(seed))
+        blocks = [values[a:b] for a, b in itertools.pairwise(cuts)]
         ratios = values[:-1] / values[1:]
         largest = np.sort(np.argsort(-ratios[: cuts[-1] * 3 // 2])[: len(levels)]) + 1
         parts.append(
@@ -206,8 +210,8 @@ def _blocks(cell: Blocks) -> xr.Dataset:
                     "low": ("level", [block[-1] for block in blocks]),
                     "high": ("level", [block[0] for block in blocks]),
                     "break": ("level", largest),
-                    "first": found.first.ratio,
-                    "second": found.second.ratio,
+                    "first": ratios[polynomial_dimension(cell.dim, cell.degree) - 1],
+                    "second": ratios[polynomial_dimension(cell.dim, 2 * cell.degree) - 1],
                     "sum": values[: cuts[-1]].sum(),
                 }
             )
@@ -236,17 +240,16 @@ def _levels(cell: Blocks) -> list[FiniteLevel]:
     return sorted((level for level in found if level.present), key=lambda level: -level.value)
 
 
-def _values(cell: Blocks, key: Key[Array, ""]) -> tuple[Float[np.ndarray, " r"], TwoLayer, float]:
-    """Eigenvalues of Σ in falling order, its network and its trace."""
+def _values(cell: Blocks, key: Key[Array, ""]) -> Float[np.ndarray, " r"]:
+    """Eigenvalues of Σ in falling order."""
     of_net, of_inputs = jax.random.split(jax.random.fold_in(key, cell.dim))
     net = _network(cell.activation, cell.dim, cell.width, of_net)
     if cell.samples is None:
         count = polynomial_dimension(cell.dim, 2 * cell.degree) + cell.dim
-        found = FeatureCovariance.of_harmonics(net, count=min(count, cell.dim * cell.width // 2))
-        return found.values, net, found.trace
+        return FeatureCovariance.of_harmonics(net, count=min(count, cell.dim * cell.width // 2)).values
     gram = TangentFeatures.of(net, _inputs(cell.samples, cell.dim, of_inputs)).gram() / cell.samples
     values = _eigenvalues(gram)
-    return values[values > 1e-14 * values[0]], net, float(np.trace(gram))
+    return values[values > 1e-14 * values[0]]
 
 
 def _rest(cell: Rest) -> xr.Dataset:
@@ -258,10 +261,7 @@ def _rest(cell: Rest) -> xr.Dataset:
         for at, width in enumerate(cell.widths):
             net = _network(cell.activation, cell.dim, width, jax.random.fold_in(of_net, width))
             gram = TangentFeatures.of(net, X).gram() / cell.samples
-            values = _eigenvalues(gram)
-            rest = feature_blocks(values, net, 1, trace=float(np.trace(gram))).rest_mean
-            assert rest is not None
-            mean[seed, at] = rest
+            mean[seed, at] = (np.trace(gram) - _eigenvalues(gram)[:end].sum()) / (cell.dim * width - end)
     whole, _ = trace_parts(activation(cell.activation), cell.dim, 1)
     predicted = []
     for width in cell.widths:
@@ -310,12 +310,12 @@ def _scaling(cell: Scaling) -> xr.Dataset:
     degrees = np.arange(cell.degree + 1)
     values = np.stack([tangent_eigenvalues(cell.activation, dim=dim, degree=cell.degree) for dim in cell.dims], axis=1)
     sizes = np.array([[float(harmonic_dimension(dim, int(i))) for dim in cell.dims] for i in degrees])
-    limits = hermite_coefficients(cell.activation, order=cell.degree, derivative=1) ** 2  # of λ_i(σ')² B(d, i)
+    unseen = harmonic_assumption(cell.activation, dim=cell.dims[0], degree=cell.degree).first.failures
     return xr.Dataset(
         {
             "value": (("degree", "dim"), values),
             "multiplicity": (("degree", "dim"), sizes),
-            "limit": ("degree", limits),
+            "seen": ("degree", _seen(unseen, cell.degree)),
         },
         coords={"degree": degrees, "dim": list(cell.dims)},
     )
@@ -344,7 +344,10 @@ def _network(name: str, dim: int, width: int, key: Key[Array, ""]) -> TwoLayer:
     half = _directions(width // 2, dim, key).T
     signs = np.repeat([1.0, -1.0], width // 2)
     return TwoLayer(
-        jnp.asarray(np.hstack([half, half]), jnp.float32), jnp.asarray(signs, jnp.float32), activation(name), paired=True
+        jnp.asarray(np.hstack([half, half]), jnp.float32),
+        jnp.asarray(signs, jnp.float32),
+        activation(name),
+        paired=True,
     )
 
 
