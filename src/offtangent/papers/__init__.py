@@ -34,7 +34,7 @@ PAPERS = (
         "Nichani, Bai, Lee",
         "Identifying good directions to escape the NTK regime and efficiently learn low-degree plus sparse polynomials",
         2022,
-        ("fig1", "spectrum", "directions", "appendix_g", "fig2", "taylor"),
+        ("fig1", "spectrum", "constructions", "directions", "appendix_g", "fig2", "taylor"),
     ),
 )
 

@@ -1,5 +1,7 @@
 """What the papers prove, as functions."""
 
+from offtangent.theory.advice import Advice, Cut, Measured
+from offtangent.theory.advise import advise
 from offtangent.theory.analysis import LabelAnalysis, analyse_labels
 from offtangent.theory.averages import Average
 from offtangent.theory.certificates import (
@@ -20,6 +22,7 @@ from offtangent.theory.dynamics import (
     predict_residual,
     steps_to,
 )
+from offtangent.theory.energy_estimates import EnergyEstimate, degree_energies, departure
 from offtangent.theory.escape import Energies, Movement, furthest
 from offtangent.theory.expressivity import (
     Expression,
@@ -54,6 +57,14 @@ from offtangent.theory.generalisation import (
     ramp_loss,
     zero_one_loss,
 )
+from offtangent.theory.joint_expressivity import (
+    JointExpression,
+    LinearExpression,
+    express_jointly,
+    express_low_degree,
+)
+from offtangent.theory.joint_landscape import JointLandscape, JointStationary
+from offtangent.theory.joint_risk import JointRisk
 from offtangent.theory.labels import worst_case_labels
 from offtangent.theory.landscape import (
     LandscapeInequality,
@@ -64,6 +75,7 @@ from offtangent.theory.landscape import (
     stationary_bound,
 )
 from offtangent.theory.learnability import Target, sample_size, tensor_powers
+from offtangent.theory.learning_curves import KernelCurve, kernel_curve
 from offtangent.theory.linearised import Features, linearised_distance, linearised_outputs, linearised_weights
 from offtangent.theory.moment_matching import (
     MatchedMoments,
@@ -129,6 +141,7 @@ from offtangent.theory.randomised import (
 )
 from offtangent.theory.regulariser_choice import RegulariserChoice, RegulariserSizes, regulariser_choice
 from offtangent.theory.regularisers import R1, R2, R3, R4, RandomisedR1, Regulariser, Stacked
+from offtangent.theory.signed_regularisers import SignedRegularisers, SignMeans, sign_energy
 from offtangent.theory.signs import (
     SignIdentities,
     all_signs,
@@ -136,6 +149,7 @@ from offtangent.theory.signs import (
     random_signs,
     sign_identities,
 )
+from offtangent.theory.sphere_expressivity import SparseExpression, SphereRidge, express_sparse
 from offtangent.theory.survey import LandscapePoint, landscape_survey
 from offtangent.theory.tangent import LinearPart, TangentFeatures
 
@@ -268,6 +282,15 @@ __all__ = [
     "Level",
     "feature_blocks",
     "FeatureCovariance",
+    "Advice",
+    "Cut",
+    "Measured",
+    "advise",
+    "EnergyEstimate",
+    "degree_energies",
+    "departure",
+    "KernelCurve",
+    "kernel_curve",
     "FiniteLevel",
     "finite_levels",
     "Energies",
@@ -285,4 +308,17 @@ __all__ = [
     "Stacked",
     "LinearPart",
     "TangentFeatures",
+    "JointExpression",
+    "JointLandscape",
+    "JointRisk",
+    "JointStationary",
+    "LinearExpression",
+    "SignMeans",
+    "SignedRegularisers",
+    "SparseExpression",
+    "SphereRidge",
+    "express_jointly",
+    "express_low_degree",
+    "express_sparse",
+    "sign_energy",
 ]

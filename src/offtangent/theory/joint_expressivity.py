@@ -1,8 +1,8 @@
 """W⋆ = W_L + W_Q S: the linear part fits the low degrees of a target, the quadratic part its sparse high-degree term.
 
 Nichani, Bai & Lee (2022), Lemma 2 and Theorem 2. W_L lies in the span of the first r = n_k eigenvectors of the feature
-covariance and fits f_k; W_Q (`theory.express_sparse`) fits f_sp. ‖W_Q‖_F grows like m^{1/4}, and so does what it does to
-f_L, unless its columns have random signs S: f_Q(W_Q S) = f_Q(W_Q), while in the mean over S (`signed_regularisers`)
+covariance and fits f_k; W_Q (`theory.express_sparse`) fits f_sp. ‖W_Q‖_F grows like m^{1/4}, and with it what W_Q does
+to f_L, unless its columns have random signs S: f_Q(W_Q S) = f_Q(W_Q), while in the mean over S
 
     R₁(W⋆) ≲ m^{−1/2} d^{(k−1)/2},   R₂(W⋆) ≲ 1,   R₃(W⋆) ≲ m^{−1/2} d^{(k−1)/2},   R₄(W⋆) ≲ d^{2(k−1)}.      (30)
 
@@ -11,6 +11,7 @@ So some S does as well (the probabilistic method). Here it is the best of severa
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8, Key
@@ -21,11 +22,13 @@ from offtangent.data.keys import check_count, check_key
 from offtangent.data.targets import LowDegreePlusSparse
 from offtangent.special.losses import Loss, check_loss, pseudo_huber
 from offtangent.special.sphere import polynomial_dimension
+from offtangent.theory._checks import check_bound
 from offtangent.theory.expressivity import column_norm, quadratic_part
 from offtangent.theory.features import FeatureCovariance
+from offtangent.theory.joint_risk import loss_on_host
+from offtangent.theory.penalties import LANDSCAPE_CONSTANT
 from offtangent.theory.regulariser_choice import RegulariserSizes
 from offtangent.theory.signed_regularisers import SignedRegularisers, SignMeans
-from offtangent.theory.signs import random_signs
 from offtangent.theory.sphere_expressivity import SparseExpression, express_sparse
 
 AnyArray = Array | np.ndarray
@@ -78,6 +81,8 @@ class JointExpression:
 
     covariance: FeatureCovariance
     X: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]  # f⋆ there
+    criterion: Loss  # ℓ
     linear: LinearExpression  # W_L
     sparse: SparseExpression  # W_Q
     signs: Int8[np.ndarray, " m"]  # S
@@ -99,8 +104,18 @@ class JointExpression:
 
     @property
     def rank(self) -> int:
-        """r = n_k."""
+        """How many eigenvectors of Σ span W_L: n_k."""
         return len(self.linear.coordinates)
+
+    def strengths(self, epsilon: float) -> RegulariserSizes:
+        """λ₁ = ε_min/R₁, λ₂, λ₃ alike, λ₄ = ε_min/(C R₄): Theorem 4's, with the constants of (30) as they are here.
+
+        R₁, R₂ and R₃ are those of W_L + W_Q S in the mean over S, R₄ is that of W⋆, and C = 378(14/5)³ is what the
+        proof needs for ‖W‖⁸ (Bai & Lee, Corollary 3).
+        """
+        check_bound(epsilon=epsilon)
+        means, top = self.expected, LANDSCAPE_CONSTANT * self.sizes.r4
+        return RegulariserSizes(epsilon / means.r1, epsilon / means.r2, epsilon / means.r3, epsilon / top)
 
     def flipped(self) -> SignMeans:
         """E_S R₁, R₂, R₃ at W⋆S, with signs on all of W⋆: half of their mean Hessians [W⋆S, W⋆S] (Lemma 3)."""
@@ -125,15 +140,17 @@ def express_jointly(
     check_loss(loss)
     check_key(key)
     check_count("draws", draws)
-    if not isinstance(target, LowDegreePlusSparse) or target.rank == 0 or target.degree == 0:
-        raise InputError("target: expected a LowDegreePlusSparse of degree k ≥ 1 with a sparse term, rank ≥ 1.")
+    if target.rank == 0 or target.degree == 0:
+        raise InputError(
+            f"The target has degree {target.degree} and rank {target.rank}: expected k ≥ 1 and a sparse term, rank ≥ 1."
+        )
     inputs = check_inputs(np.asarray(X))
     net, rank = covariance.net, polynomial_dimension(target.dim, target.degree)
     labels = target(inputs)
     linear = express_low_degree(covariance, inputs, target.low(inputs), rank=rank)
     sparse = express_sparse(net, target)
     of_signs = SignedRegularisers.of(covariance, inputs, sparse.weights, rank=rank)
-    tried = np.asarray(random_signs(net.width, max(2 * draws, 4), key=key))[:draws]
+    tried = _signs(net.width, draws, key)
     first, third, added = of_signs.r1(tried), of_signs.r3(tried), of_signs.linear(tried)
     drawn = first + of_signs.r2(tried) + np.mean(added**2, axis=1)
     best = int(np.argmin(drawn))
@@ -145,12 +162,20 @@ def express_jointly(
     return JointExpression(
         covariance=covariance,
         X=inputs,
+        y=labels,
+        criterion=loss,
         linear=linear,
         sparse=sparse,
         signs=signs,
-        loss=float(np.mean(np.asarray(loss(labels, outputs), np.float64))),
+        loss=float(np.mean(loss_on_host(loss, labels, outputs))),
         sizes=RegulariserSizes(float(first[best]), second, float(third[best]), column_norm(weights, 4) ** 8),
         expected=SignMeans(means.r1, means.r2 + own, means.r3),
         drawn=drawn,
         expected_drawn=means.r1 + means.r2 + float(np.sum(of_signs.outputs**2)) / len(inputs),
     )
+
+
+def _signs(width: int, draws: int, key: Key[Array, ""]) -> Int8[np.ndarray, "draws m"]:
+    """Fair signs, of NumPy's generator with the key for a seed: JAX would compile its own for every width."""
+    bits = np.random.default_rng(np.asarray(jax.random.key_data(key))).integers(0, 2, (draws, width), np.int8)
+    return 2 * bits - 1

@@ -147,6 +147,7 @@ def sign_energy(net: TwoLayer, W: Float[AnyArray, "d m"]) -> float:
     (second,) = harmonic_coefficients(lambda z: slope(z) ** 2, dim=net.dim, degree=0, kinks=kinks)
     (along,) = harmonic_coefficients(lambda z: (z * slope(z)) ** 2, dim=net.dim, degree=0, kinks=kinks)
     across = (net.dim * second - along) / (net.dim - 1)
-    inner = np.sum(np.asarray(net.W0, np.float64) * moved, axis=0)
+    start = np.asarray(net.W0, np.float64)
+    inner = np.sum(start / np.linalg.norm(start, axis=0) * moved, axis=0)
     scale = np.asarray(net.a, np.float64) ** 2 / net.width
     return math.fsum(scale * (across * np.sum(moved**2, axis=0) + (along - across) * inner**2))

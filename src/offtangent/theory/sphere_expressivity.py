@@ -9,14 +9,14 @@ and so, as in Theorem 7 of Bai & Lee (`theory.express`, which needs σ'' = relu)
 
     (w_r, w_{r+m/2}) = 2m^{−1/4} (√[a(w_{0,r})]₊ β, √[a(w_{0,r})]₋ β),      E‖W_Q‖⁴_{2,4} = 8E[a²].
 
-Since γ_j ≥ 0 and Σ_j γ_j = 1, E[a²] ≤ α² d^{k−1}/c with c the smallest λ_j² B(d, j): Assumption 3 says c = Θ(1), which is
-Lemma 1's ‖W_Q‖⁴ ≲ d^{k−1}. All is on the host in float64.
+Since γ_j ≥ 0 and Σ_j γ_j = 1, E[a²] ≤ α² d^{k−1}/c with c the smallest λ_j² B(d, j). Assumption 3 says c = Θ(1): this
+is Lemma 1's ‖W_Q‖⁴ ≲ d^{k−1}, with its constant. All is on the host in float64.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import jax.numpy as jnp
 import numpy as np
@@ -82,8 +82,8 @@ class SphereRidge:
         """a(w)'s coefficients α d^{(k−1)/2} γ_j/λ_j(σ'') of Q_j(wᵀβ), j = 0, …, k − 1."""
         degree = self.power - 2
         gammas = np.array([float(gamma) for gamma in monomial_coefficients(degree, dim=self.dim)])
-        found = self._lambdas
-        return self.coefficient * self.dim ** (degree / 2) * np.where(gammas > 0, gammas / np.where(gammas > 0, found, 1), 0)
+        lambdas = np.where(gammas > 0, self._lambdas, 1.0)  # every other one may be zero, and is not needed
+        return self.coefficient * self.dim ** (degree / 2) * gammas / lambdas
 
     def profile(self, t: Float[AnyArray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """a(w) at the cosine t = wᵀβ. Time O(k) an entry."""
@@ -97,7 +97,7 @@ class SphereRidge:
 
     @cached_property
     def smallest(self) -> float:
-        """c, the smallest λ_j(σ'')² B(d, j) over the degrees j = k − 1, k − 3, … in use: Assumption 3's lower constant."""
+        """The smallest λ_j(σ'')² B(d, j) of the degrees j = k − 1, k − 3, … in use: c, the constant of Assumption 3."""
         used = slice(self.power % 2, None, 2)
         return float((self._lambdas[used] ** 2 * self._dimensions[used]).min())
 
@@ -107,12 +107,10 @@ class SphereRidge:
         return self.coefficient**2 * float(self.dim) ** (self.power - 2) / self.smallest
 
     def variance(self, X: Float[AnyArray, "n inputs"]) -> Float[np.ndarray, " n"]:
-        """Var_w[σ''(wᵀxᵢ) a(w)], exactly: E[σ''² a²] by Funk and Hecke for σ''² and a² = Σ_l δ_l Q_l. Time O(nd + nk)."""
+        """Var_w[σ''(wᵀxᵢ) a(w)], exactly: E[σ''²a²] by Funk and Hecke, with a² = Σ_l δ_l Q_l. Time O(n(d + k))."""
         z = self._along(X)
-        degree, second = 2 * (self.power - 2), self.activation.derivative(2)
-        squares = harmonic_coefficients(
-            lambda z: second(z) ** 2, dim=self.dim, degree=degree, kinks=self.activation.kinks
-        )
+        degree = 2 * (self.power - 2)
+        squares = _squares(self.activation, self.dim, degree)
         root = math.sqrt(self.dim)
         deltas = harmonic_coefficients(lambda z: self.profile(z / root) ** 2, dim=self.dim, degree=degree)
         sizes = np.array([float(harmonic_dimension(self.dim, j)) for j in range(degree + 1)])
@@ -126,9 +124,9 @@ class SphereRidge:
 
     @cached_property
     def _lambdas(self) -> Float[np.ndarray, " k"]:
-        degree, second = self.power - 2, self.activation.derivative(2)
-        found = harmonic_coefficients(self.activation, dim=self.dim, degree=degree, derivative=2)
-        (energy,) = harmonic_coefficients(lambda z: second(z) ** 2, dim=self.dim, degree=0, kinks=self.activation.kinks)
+        degree = self.power - 2
+        found = _curvature(self.activation, self.dim, degree)
+        (energy,) = _squares(self.activation, self.dim, 0)
         for j in range(degree % 2, degree + 1, 2):
             if not abs(found[j]) * math.sqrt(self._dimensions[j]) > NOTHING * math.sqrt(energy):
                 raise InputError(
@@ -148,11 +146,24 @@ class SphereRidge:
         return check_on_sphere(inputs, math.sqrt(self.dim)) @ self.direction
 
 
+@cache
+def _curvature(sigma: Activation, dim: int, degree: int) -> Float[np.ndarray, " k"]:
+    """λ_j(σ''), j = 0, …, degree."""
+    return harmonic_coefficients(sigma, dim=dim, degree=degree, derivative=2)
+
+
+@cache
+def _squares(sigma: Activation, dim: int, degree: int) -> Float[np.ndarray, " k"]:
+    """λ_j(σ''²), j = 0, …, degree."""
+    second = sigma.derivative(2)
+    return harmonic_coefficients(lambda z: second(z) ** 2, dim=dim, degree=degree, kinks=sigma.kinks)
+
+
 @dataclass(frozen=True, eq=False)
 class SparseExpression:
     """Weights W_Q at which the quadratic part of `net` is Σᵢ αᵢ(βᵢᵀx)^{k+1}, up to an error like m^{−1/2}.
 
-    Term i has pairs of neurons of its own, hᵢ of the m/2, so that the terms have no cross terms, and independent errors.
+    Term i has pairs of neurons of its own, hᵢ of the m/2: so there are no cross terms, and errors are independent.
     """
 
     net: TwoLayer
@@ -173,12 +184,13 @@ class SparseExpression:
     @property
     def expected_norm4(self) -> float:
         """E‖W_Q‖⁴_{2,4} = Σᵢ (4m/hᵢ) E[aᵢ²]: 8E[a²] for one term, R² times as much for R of one size."""
-        return math.fsum(4 * self.net.width / h * ridge.energy for ridge, h in zip(self.ridges, self.pairs, strict=True))
+        parts = zip(self.ridges, self.pairs, strict=True)
+        return math.fsum(4 * self.net.width / h * ridge.energy for ridge, h in parts)
 
     def norm4_bound(self, *, delta: float = 1.0) -> float:
-        """Σᵢ (4m/hᵢ) αᵢ² d^{k−1}/(cδ): ‖W_Q‖⁴ is below it with probability at least 1 − δ over W₀; δ = 1 bounds the mean.
+        """Lemma 1's d^{k−1} with its constant: Σᵢ (4m/hᵢ) αᵢ² d^{k−1}/(cδ).
 
-        Lemma 1's d^{k−1} with its constant, by Markov.
+        ‖W_Q‖⁴ is below it with probability at least 1 − δ over W₀, by Markov; δ = 1 bounds its mean.
         """
         if not 0 < delta <= 1:
             raise InputError(f"delta={delta:g}: expected a number in (0, 1], the probability that the bound fails.")

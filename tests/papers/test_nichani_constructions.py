@@ -1,0 +1,119 @@
+"""Nichani, Bai & Lee, the constructions, in their smoke profile; and that wrong numbers would be found out."""
+
+import pytest
+
+from offtangent.lab import Results
+from offtangent.papers.nichani import constructions
+from offtangent.papers.nichani._stationary import Descents, Learned, planted
+from offtangent.papers.nichani.constructions import Dense, Joint, Sparse
+
+KINDS = (Sparse, Dense, Joint, Descents, Learned)
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    cells = constructions.cells(constructions.PROFILES["smoke"])
+    return Results("smoke", tuple((cell, constructions.run(cell)) for cell in cells))
+
+
+def failing(results):
+    return {claim.source for claim in constructions.claims(results) if claim.verdict == "fails"}
+
+
+def changed(results, kind, **faults):
+    """The sources of the claims that fail when numbers of one kind of cell are replaced."""
+    pairs = tuple(
+        (cell, data.assign({name: fault(cell, data) for name, fault in faults.items()}) if type(cell) is kind else data)
+        for cell, data in results
+    )
+    return failing(Results("smoke", pairs))
+
+
+def test_no_claim_fails_and_most_are_judged(smoke):
+    claims = constructions.claims(smoke)
+    assert {claim.verdict for claim in claims} <= {"holds", "outside the hypothesis", "not testable at this size"}
+    assert sum(claim.verdict == "holds" for claim in claims) > len(claims) / 2
+    assert {claim.source for claim in claims} == {
+        "Lemma 1", "Lemma 1, eq. (22)", "Lemma 2, eq. (23)", "Theorem 2", "Theorem 2, eq. (29)", "Theorem 2, eq. (30)",
+        "Section 4.1", "Lemma 3, eq. (31)", "Corollary 1", "Theorem 3", "Theorem 4, eq. (32)",
+    }  # fmt: skip
+
+
+def test_every_profile_has_five_sizes_of_two_decades():
+    for name in ("laptop", "paper"):
+        config = constructions.PROFILES[name]
+        for sizes in (config.widths, config.dims, config.samples, *([n for n, _ in one[3]] for one in config.dense)):
+            assert len(sizes) >= 5
+            assert sizes[-1] >= 100 * sizes[0]
+        assert config.seeds >= 10
+
+
+def test_what_needs_an_unreachable_width_is_outside_the_hypothesis(smoke):
+    outside = [claim for claim in constructions.claims(smoke) if claim.verdict == "outside the hypothesis"]
+    assert {claim.source for claim in outside} == {
+        "Lemma 2, eq. (23)", "Theorem 2, eq. (29)", "Lemma 3, eq. (31)", "Corollary 1",
+    }  # fmt: skip
+
+
+def test_there_are_figures_and_missing_cells_leave_the_others_standing(smoke):
+    assert len(constructions.draw(smoke)) == 6
+    for kind in KINDS:
+        less = Results("smoke", tuple(pair for pair in smoke if type(pair[0]) is not kind), complete=False)
+        assert 0 < len(constructions.claims(less)) < len(constructions.claims(smoke))
+        assert len(constructions.draw(less)) == (4 if kind is Joint else 5)
+    assert all(constructions.cost(cell).flops > 0 and constructions.cost(cell).bytes > 0 for cell, _ in smoke)
+
+
+def test_targets_have_equal_energies_in_every_degree():
+    import jax
+
+    energies = planted(6, 2, 1, key=jax.random.key(0)).energies()
+    assert energies.low[:3] == pytest.approx([1 / 3] * 3)
+
+
+def test_a_wrong_w_q_would_be_found_out(smoke):
+    assert "Lemma 1, eq. (22)" in changed(smoke, Sparse, error=lambda cell, data: data["error"] * cell.width**0.5)
+    assert changed(smoke, Sparse, ratio=lambda _, data: data["ratio"] / 10) == {"Lemma 1"}
+    assert changed(smoke, Sparse, norm_mean=lambda _, data: 1.5 * data["norm_mean"]) == {"Lemma 1"}
+    assert changed(smoke, Sparse, worst=lambda _, data: 10 * data["worst"]) == {"Lemma 1, eq. (22)"}
+    assert changed(smoke, Sparse, norm4=lambda _, data: 20 * data["norm4"]) == {"Lemma 1, eq. (22)"}
+    assert changed(smoke, Sparse, largest=lambda cell, data: data["largest"] * cell.dim**4) == {"Lemma 1, eq. (22)"}
+
+
+@pytest.mark.parametrize("name", ["signed_ratio", "random_ratio", "flip", "signed"])
+def test_signs_that_do_not_cancel_would_be_found_out(smoke, name):
+    faults = {"flip": lambda _, data: data["flip"] + 1e-6, "signed": lambda _, data: 0 * data["signed"] + 1.0}
+    assert changed(smoke, Sparse, **{name: faults.get(name, lambda _, data: 2 * data[name])}) == {"Section 4.1"}
+
+
+def test_a_wrong_w_l_would_be_found_out(smoke):
+    assert changed(smoke, Dense, error=lambda _, data: 0 * data["error"] + 0.1) == {"Lemma 2, eq. (23)"}
+    assert changed(smoke, Dense, scaled=lambda cell, data: data["scaled"] * cell.dim) == {"Lemma 2, eq. (23)"}
+
+
+def test_a_wrong_w_star_would_be_found_out(smoke):
+    for name in ("r1", "r3"):
+        fault = changed(smoke, Joint, **{name: lambda _, data, name=name: 0 * data[name] + 1.0})
+        assert fault == {"Theorem 2, eq. (30)"}
+    for name in ("r2", "r4"):
+        fault = changed(smoke, Joint, **{name: lambda cell, data, name=name: data[name] * cell.width**0.5})
+        assert fault == {"Theorem 2, eq. (30)"}
+    assert changed(smoke, Joint, loss=lambda _, data: 0 * data["loss"] + 0.1) == {"Theorem 2, eq. (29)"}
+    assert changed(smoke, Joint, best=lambda _, data: data["best"] + 1) == {"Theorem 2"}
+    assert changed(smoke, Joint, drawn=lambda _, data: 4 * data["drawn"]) == {"Theorem 2"}
+
+
+def test_a_wrong_landscape_would_be_found_out(smoke):
+    assert changed(smoke, Joint, proven=lambda _, data: -data["proven"]) == {"Lemma 3, eq. (31)"}
+    assert changed(smoke, Joint, terms=lambda _, data: 0 * data["terms"] + 1) == {"Lemma 3, eq. (31)"}
+
+
+def test_a_point_that_is_not_stationary_would_be_found_out(smoke):
+    assert changed(smoke, Descents, gradient=lambda _, data: data["gradient"] + 1) == {"Theorem 3"}
+    assert changed(smoke, Descents, lowest=lambda _, data: data["lowest"] - 1) == {"Theorem 3"}
+    assert changed(smoke, Descents, last=lambda _, data: data["bound"] + 1) == {"Corollary 1"}
+
+
+def test_a_network_that_learns_by_heart_would_be_found_out(smoke):
+    assert changed(smoke, Learned, test=lambda _, data: data["bound"] + data["test"]) == {"Theorem 4, eq. (32)"}
+    assert changed(smoke, Learned, train=lambda _, data: data["test"] - 0.01) == {"Theorem 4, eq. (32)"}
