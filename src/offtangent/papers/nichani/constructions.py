@@ -111,7 +111,7 @@ class Config:
         ("softplus", 1),
         ("softplus", 3),
     )
-    joint: tuple[tuple[str, int, int], ...] = (("softplus", 1, 8), ("sigmoid", 1, 8), ("sigmoid", 2, 5))  # σ, k, d
+    joint: tuple[tuple[str, int, int], ...] = (("softplus", 1, 8), ("sigmoid", 1, 8), ("sigmoid", 2, 4))  # σ, k, d
     seeds: int = 10
     starts: int = 10  # of Theorem 3
     points: int = 3
@@ -142,8 +142,8 @@ PROFILES = {
             ("softplus", 1, 5, ((24, 8), (76, 34), (240, 144), (759, 608), (2400, 2048))),
             ("sigmoid", 2, 4, ((28, 8), (89, 30), (280, 112), (885, 756), (2800, 1600))),
         ),
-        dense_dims=(("sigmoid", 1, (3, 10, 30, 100, 300)), ("sigmoid", 2, (3, 5, 8, 11, 15))),
-        descents=(("softplus", 64, 1000), ("softplus", 256, 1000), ("sigmoid", 256, 1000)),
+        dense_dims=(("sigmoid", 1, (3, 8, 20, 50, 120)), ("sigmoid", 2, (3, 5, 8, 11, 14))),
+        descents=(("softplus", 256, 1000), ("sigmoid", 256, 1000)),
         samples=(16, 50, 160, 500, 1600),
         starts=6,
         points=2,
