@@ -69,11 +69,17 @@ def test_a_test_loss_that_needed_the_first_regulariser_would_be_found_out(smoke)
     assert claim.verdict == "fails"
 
 
-def test_parts_of_movement_add_up_and_the_training_part_is_what_r3_sees(smoke):
-    for _, data in smoke["directions"]:
-        assert (data["V2"].isel(look=0) == 0).all()
-        assert data["residual"].isel(look=-1).sel(strength=0.0).min() > 0
-        assert (data["size"].values[:3].sum() == np.prod([14, 120])).all()
+def test_r3_lies_between_the_ends_of_the_spectrum_of_v2_times_the_movement_in_it(smoke):
+    """R₃ = Σ_{i>r} λᵢ⟨vᵢ, W⟩² and ‖P_{V₂}W‖² = Σ_{i>r} ⟨vᵢ, W⟩², which are computed apart."""
+    ((cell, data),) = smoke["directions"].pairs
+    assert int(data["size"].values[:3].sum()) == cell.dim * cell.width
+    sizes = {"dim": cell.dim, "samples": cell.samples, "width": cell.width, "tests": 2}
+    for seed in cell.seeds:
+        values = _joint.problem("sphere", cell.sigma, **sizes, seed=seed).training.values[cell.dim + 1 :]
+        one = data.sel(seed=seed)
+        moved, residual = one["V2"].values ** 2, one["residual"].values
+        assert (residual <= values[0] * moved * 1.001 + 1e-9).all()
+        assert (residual >= values[-1] * moved * 0.999 - 1e-9).all()
 
 
 def test_one_step_is_the_papers(problems):

@@ -8,7 +8,7 @@ from offtangent.lab.records import Provenance, Record, read_record, write_record
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Interrupted, Job, Outcome, Plan, plan, run
 from offtangent.lab.selection import check_profile, select
-from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, ratio_interval, slope_interval
 from offtangent.lab.store import Store
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "read_record",
     "run",
     "select",
+    "ratio_interval",
     "slope_interval",
     "write_record",
 ]

@@ -46,6 +46,16 @@ def slope_interval(sizes: Float[np.ndarray, "k"], values: Float[np.ndarray, "s k
     return mean_interval(np.round(slopes, 12), level=level)
 
 
+def ratio_interval(above: Float[np.ndarray, "s"], below: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:
+    """The geometric mean of a ratio over seeds, with Student's interval of its logarithms.
+
+    >>> ratio_interval(np.array([2.0, 8.0]), np.array([1.0, 1.0])).value
+    4.0
+    """
+    found = mean_interval(np.log(np.asarray(above, np.float64) / below), level=level)
+    return Interval(*(float(np.exp(one)) for one in (found.value, found.low, found.high)))
+
+
 def fraction_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:
     """A success rate with Clopper and Pearson's exact interval.
 

@@ -28,6 +28,7 @@ from offtangent.theory.signs import quadratic_expansion
 from offtangent.theory.tangent import LinearPart, TangentFeatures
 
 SIGMAS = {"softplus": activation("softplus"), "sigmoid": shifted("sigmoid", 1.0)}
+SEEDS = (1, 11, 111, 1111, 11111)  # those of the authors
 BLOCK = 1000  # test inputs at once, for one network
 
 

@@ -22,7 +22,6 @@ from offtangent.theory import RandomisedR1, Stacked
 from offtangent.theory.tangent import TangentFeatures
 from offtangent.training import add_regulariser, chain, train
 
-SEEDS = (1, 11, 111, 1111, 11111)
 FRESH = 100  # inputs of R₁ at every step
 FIXED = 10.0  # λ₃
 
@@ -52,7 +51,7 @@ class Config:
     tests: int
     settings: tuple[tuple[str, str, float], ...] = (("sphere", "softplus", 0.5),)
     strengths: tuple[float, ...] = (0.0, 0.1, 10.0)
-    seeds: tuple[int, ...] = SEEDS
+    seeds: tuple[int, ...] = _joint.SEEDS
     precision: str = "highest"
 
 

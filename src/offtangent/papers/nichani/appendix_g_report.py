@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from offtangent.lab import Claim, Results
-from offtangent.papers.nichani.fig1_report import COLOURS, FALL, FIT, NAMES, SIGMAS, curve, ratio_interval
+from offtangent.lab import Claim, Results, ratio_interval
+from offtangent.papers.nichani.fig1_report import COLOURS, FALL, FIT, NAMES, SIGMAS, curve
 from offtangent.report import Figure, new_plot, style
 
 

@@ -26,7 +26,6 @@ from offtangent.theory import R1, FeatureCovariance, Movement, furthest
 from offtangent.training import perturbed_descent, train
 
 NOISE = 0.02  # σ of (21), the Frobenius norm of a step's noise over the rate
-SEEDS = (1, 11, 111, 1111, 11111)
 RATE = {"softplus": 0.5, "sigmoid": 3.0}
 STRENGTHS = (0.0, 10.0)  # λ₃
 
@@ -54,7 +53,7 @@ class Config:
     ratio: int  # inputs without labels over n₂
     tests: int
     sigmas: tuple[str, ...] = ("softplus",)
-    seeds: tuple[int, ...] = SEEDS
+    seeds: tuple[int, ...] = _joint.SEEDS
     precision: str = "highest"
 
 

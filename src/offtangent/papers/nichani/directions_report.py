@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results
-from offtangent.papers.nichani.fig1_report import SIGMAS, ratio_interval
+from offtangent.lab import Claim, Results, ratio_interval
+from offtangent.papers.nichani.fig1_report import SIGMAS
 from offtangent.report import Figure, line, new_plot, style
 
 PARTS = {

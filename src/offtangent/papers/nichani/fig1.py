@@ -27,7 +27,6 @@ from offtangent.papers.nichani import _joint, fig1_report
 from offtangent.report import Figure
 from offtangent.training import train
 
-SEEDS = (1, 11, 111, 1111, 11111)  # those of the authors
 START = 0.01  # of the entries of W(0), where it is not zero
 OTHERS = {"linear": (0.0,), "quadratic": (0.0,), "network": (0.0, 10.0)}  # the other learners, and their λ₃
 
@@ -60,7 +59,7 @@ class Config:
     settings: tuple[tuple[str, str, float, int], ...]  # setting, activation, learning rate, r − d
     others: tuple[str, ...] = tuple(OTHERS)
     strengths: tuple[float, ...] = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)  # λ₃, on the mean
-    seeds: tuple[int, ...] = SEEDS
+    seeds: tuple[int, ...] = _joint.SEEDS
     beside: int = 1  # how many of the settings have the other learners as well
     precision: str = "highest"
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval
+from offtangent.lab import Claim, Results, mean_interval, ratio_interval
 from offtangent.report import Figure, line, new_plot, style
 from offtangent.special.sphere import harmonic_dimension
 
@@ -144,12 +144,6 @@ def _compared(sweep: _Sweep) -> list[Claim]:
             )
         )  # fmt: skip
     return found
-
-
-def ratio_interval(above: Float[np.ndarray, " s"], below: Float[np.ndarray, " s"]) -> Interval:
-    """The geometric mean of a ratio over seeds with its interval."""
-    found = mean_interval(np.log(above / below))
-    return Interval(*(math.exp(one) for one in (found.value, found.low, found.high)))
 
 
 def figures(results: Results) -> list[Figure]:

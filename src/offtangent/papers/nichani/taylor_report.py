@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval
+from offtangent.lab import Claim, Interval, Results, ratio_interval
 from offtangent.report import Figure, line, new_plot, style
 
 COLOURS = {"network": "blue", "linear": "vermillion", "quadratic": "green"}
@@ -101,9 +101,8 @@ def _of(kind: _Kind) -> list[Claim]:
 
 
 def _ratio(values: Any) -> Interval:
-    """The quadratic model's numbers over the linear one's: Student's interval of the logarithms."""
-    found = mean_interval(np.log(values["quadratic"] / values["linear"]))
-    return Interval(*(float(np.exp(one)) for one in (found.value, found.low, found.high)))
+    """The quadratic model's numbers over the linear one's."""
+    return ratio_interval(values["quadratic"], values["linear"])
 
 
 def figures(results: Results) -> list[Figure]:
