@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.data import gaussian, hypercube, sphere
+from offtangent.data import gaussian, hypercube, noisy_xor, sphere
 
 KEY = jax.random.key(7)
 N, DIM = 40_000, 5
-DRAWS = [sphere, hypercube, gaussian]
+DRAWS = [sphere, hypercube, gaussian, noisy_xor]
 
 
 def within_standard_errors(samples, truth):
@@ -43,6 +43,18 @@ def test_the_fourth_moment_is_the_exact_one(draw, fourth):
 def test_sphere_has_exactly_its_radius():
     X = sphere(N, DIM, radius=2.5, key=KEY)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 2.5, rtol=1e-15 * 4)
+
+
+def test_noisy_xor_has_four_corners_on_the_axes_and_independent_signs_after_them():
+    X = noisy_xor(N, DIM, key=KEY)
+    for corner in ([1, 0], [-1, 0], [0, 1], [0, -1]):
+        assert within_standard_errors((X[:, :2] == corner).all(axis=1).astype(float), 0.25)
+    assert set(np.unique(X[:, 2:])) == {-1.0, 1.0}
+    label = X[:, 0] ** 2 - X[:, 1] ** 2
+    assert set(np.unique(label)) == {-1.0, 1.0}
+    assert within_standard_errors(X[:, 2:] * label[:, None], 0.0)
+    with pytest.raises(InputError, match="dim must be 2 or more"):
+        noisy_xor(3, 1, key=KEY)
 
 
 def test_hypercube_has_only_signs():

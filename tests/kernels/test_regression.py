@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from sklearn.kernel_ridge import KernelRidge
 
 from offtangent._errors import InputError
-from offtangent.kernels import Inverse, LeaveOneOut, gaussian, relu_both, relu_hidden, ridge_path, ridge_regression
+from offtangent.kernels import (
+    Inverse,
+    LeaveOneOut,
+    gaussian,
+    relu_both,
+    relu_hidden,
+    ridge_for_norm,
+    ridge_path,
+    ridge_regression,
+)
 from offtangent.kernels import regression as module
 from offtangent.linalg import Spectrum
 
@@ -63,6 +73,31 @@ def test_the_best_ridge_is_small_for_clean_labels_and_large_for_random_ones():
     smooth = X @ RNG.standard_normal(4)
     spectrum = Spectrum.of(relu_hidden.exact(X))
     assert ridge_path(spectrum, smooth).best < 0.01 < 1 < ridge_path(spectrum, RNG.choice([-1.0, 1.0], 25)).best
+
+
+@pytest.mark.parametrize("norm", [0.05, 0.5])
+def test_the_ridge_of_a_ball_gives_the_best_weights_of_that_norm(norm):
+    """Against a minimiser that knows nothing of kernels: ‖Φw − y‖² over ‖w‖ ≤ norm."""
+    rng = np.random.default_rng(1)
+    features, y = rng.standard_normal((6, 9)), rng.standard_normal(6)
+    K = features @ features.T
+    ridge = ridge_for_norm(Spectrum.of(K), y, norm)
+    w = features.T @ np.linalg.solve(K + ridge * np.eye(6), y)
+    assert np.linalg.norm(w) == pytest.approx(norm, rel=1e-10)
+    inside = {"type": "ineq", "fun": lambda w: norm**2 - w @ w, "jac": lambda w: -2 * w}
+    found = minimize(
+        lambda w: np.sum((features @ w - y) ** 2), np.zeros(9), constraints=[inside], options={"ftol": 1e-14},
+        jac=lambda w: 2 * features.T @ (features @ w - y), method="SLSQP",
+    )  # fmt: skip
+    np.testing.assert_allclose(found.x, w, atol=1e-5 * norm)
+
+
+def test_a_ball_that_holds_the_interpolant_needs_no_ridge():
+    spectrum = Spectrum.of(relu_hidden.exact(X))
+    size = float(np.sqrt(ONE @ np.linalg.solve(relu_hidden.exact(X), ONE)))
+    assert ridge_for_norm(spectrum, ONE, 1.001 * size) == 0.0 < ridge_for_norm(spectrum, ONE, 0.999 * size)
+    with pytest.raises(InputError, match="norm=0 must be positive"):
+        ridge_for_norm(spectrum, ONE, 0)
 
 
 def test_a_prediction_does_not_depend_on_how_many_rows_are_done_at_once(monkeypatch):

@@ -122,6 +122,28 @@ def test_moments_and_the_part_of_highest_degree_agree_with_a_sample_of_the_spher
     assert (left @ left) / draws.sum() == pytest.approx(_targets.top_share(power, dim), rel=0.05)
 
 
+@pytest.mark.parametrize("task", ["xor", "noisy xor", "3", "4"])
+def test_inputs_have_length_root_d_and_labels_mean_square_one(task):
+    X, y = _targets.sample(task, 100_000, 9, key=jax.random.key(3))
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 3.0)
+    assert abs((y**2).mean() - 1) <= 5 * (y**2).std() / len(y) ** 0.5
+    if _targets.is_xor(task):
+        turned = (X[:, 0] + X[:, 1]) * (X[:, 0] - X[:, 1]) if task == "noisy xor" else X[:, 0] * X[:, 1]
+        assert (np.sign(turned) == y).all()
+
+
+def test_learners_may_end_at_different_dimensions(smoke):
+    """The NTK goes on alone to a third dimension: its slope has three, ratios to it have two, d is said for each."""
+    (last,) = ((cell, data) for cell, data in smoke if cell.learner == "ntk" and cell.dim == 24)
+    further = (replace(last[0], dim=72, samples=tuple(9 * n for n in last[0].samples)), last[1])
+    (ratio,) = claims(Results("smoke", (*smoke.pairs, further)), "the quadratic model needs fewer")
+    assert "d = 8, 24, 5 seeds" in ratio.measured
+    (alone,) = claims(Results("smoke", (*smoke.pairs, further)), "the NTK needs")
+    assert "d = 8, 24, 72, 5 seeds" in alone.measured
+    assert ratio.value == claims(smoke, "the quadratic model needs fewer")[0].value
+    assert samples.draw(Results("smoke", (*smoke.pairs, further)))
+
+
 @pytest.mark.parametrize("learner", ["quadratic", "randomised", "plain"])
 def test_a_network_sees_its_own_first_rows_alone(learner):
     cell = replace(TINY, learner=learner, steps=20)

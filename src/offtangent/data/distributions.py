@@ -30,6 +30,20 @@ def hypercube(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n di
         return np.array(jax.random.rademacher(key, (n, dim), dtype=np.float64))
 
 
+def noisy_xor(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:
+    """Noisy 2-XOR as Wei et al. (2019) have it: (±1, 0) or (0, ±1), each with probability ¼, then dim − 2 signs.
+
+    The label is x₁² − x₂². In the plane of the first two this is {±1}² turned by 45° and shortened by √2, with the
+    label x₁x₂ of the corners; against the other coordinates, which say nothing, the signal is shorter by √2.
+    """
+    if dim < 2:
+        raise InputError(f"dim={dim}: noisy 2-XOR has two coordinates that matter; dim must be 2 or more.")
+    corners = hypercube(n, dim, key=key)
+    first, second = corners[:, 0].copy(), corners[:, 1].copy()
+    corners[:, 0], corners[:, 1] = (first + second) / 2, (first - second) / 2
+    return corners
+
+
 def gaussian(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:
     """Points from N(0, I) in `dim` dimensions, n of them."""
     import jax

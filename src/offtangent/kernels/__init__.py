@@ -17,7 +17,14 @@ from offtangent.kernels.finite import tangent_gram
 from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.inverse import Inverse
 from offtangent.kernels.names import KERNELS, named_kernel
-from offtangent.kernels.regression import LeaveOneOut, RidgePath, RidgeRegression, ridge_path, ridge_regression
+from offtangent.kernels.regression import (
+    LeaveOneOut,
+    RidgePath,
+    RidgeRegression,
+    ridge_for_norm,
+    ridge_path,
+    ridge_regression,
+)
 from offtangent.kernels.ridges import RegularisedCurve, regularised
 
 __all__ = [
@@ -42,6 +49,7 @@ __all__ = [
     "RidgeRegression",
     "LeaveOneOut",
     "ridge_path",
+    "ridge_for_norm",
     "RidgePath",
     "Inverse",
     "tangent_gram",

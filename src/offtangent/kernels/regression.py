@@ -153,3 +153,34 @@ def ridge_path(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], ridges: Sequenc
         residuals = (V @ (gains[:, None] * along)) / (squares @ gains)[:, None]
         errors.append(float(np.mean(residuals**2)))
     return RidgePath(chosen, np.array(errors))
+
+
+def ridge_for_norm(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], norm: float | int) -> float:
+    """The ridge whose regression is the best fit with ‖f‖ ≤ norm in the space of the kernel; zero if all labels fit.
+
+    For a network's linear model f^L_W that norm is the least ‖W‖_F that gives f, so this is the NTK in a ball of
+    Frobenius norm. ‖f‖² = Σᵢ λᵢ (vᵢᵀY)²/(λᵢ + ridge)² falls as the ridge grows; its root is found in log ridge.
+
+    >>> float(round(ridge_for_norm(Spectrum.of(np.eye(2)), np.array([3.0, 4.0]), 1.0), 9))  # ‖f‖ = 5/(1 + ridge)
+    4.0
+    """
+    from scipy.optimize import brentq
+
+    if not spectrum.complete:
+        raise InputError("A ball needs all eigenpairs: Gram.eigh() without k.")
+    if not norm > 0:
+        raise InputError(f"norm={norm:g} must be positive.")
+    columns = check_targets(Y, len(spectrum.vectors)).reshape(len(spectrum.vectors), -1)
+    values = np.maximum(spectrum.values, 0.0)
+    energies = ((spectrum.vectors.T @ columns) ** 2).sum(axis=1)
+    used = values > len(values) * np.finfo(float).eps * values.max()  # labels outside of the range fit at no norm
+    values, energies = values[used], energies[used]
+
+    def excess(log_ridge: float) -> float:
+        return float(np.log((values * energies / (values + np.exp(log_ridge)) ** 2).sum()) - 2 * np.log(norm))
+
+    low = np.log(values.min()) - 40.0  # e⁻⁴⁰ of the smallest: no ridge
+    if excess(low) <= 0:
+        return 0.0
+    high = 0.5 * np.log((values * energies).sum()) - np.log(norm)  # λ + ridge ≥ ridge: ‖f‖ ≤ norm at this one
+    return float(np.exp(brentq(excess, low, high, xtol=1e-13)))

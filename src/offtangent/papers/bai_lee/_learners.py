@@ -12,7 +12,7 @@ import optax
 from jaxtyping import Array, Float, Int8, Key
 
 from offtangent.networks import TwoLayer
-from offtangent.papers.bai_lee._targets import measure
+from offtangent.papers.bai_lee._targets import is_xor, measure
 from offtangent.special.losses import Loss, logistic, pseudo_huber
 from offtangent.taylor.two_layer import OnInputs
 from offtangent.theory import flip, random_signs
@@ -88,7 +88,7 @@ def _curve(cell: Any, problems: list[Problem]) -> dict[str, Float[np.ndarray, "s
         )
     sizes = np.array(cell.samples)
     shares = (np.arange(len(X)) < sizes[:, None]) / sizes[:, None]
-    loss = logistic if cell.task == "xor" else pseudo_huber
+    loss = logistic if is_xor(cell.task) else pseudo_huber
     objective = _Objective(models, jnp.asarray(shares, jnp.float32), loss, cell.learner)
     start = jax.vmap(lambda key: _start(cell, key))(jnp.stack([jax.random.fold_in(one.key, 11) for one in problems]))
     history = train(

@@ -1,16 +1,40 @@
-"""The targets of Section 5.2 of Bai & Lee: what a test of them reports, and when one of them counts as learnt."""
+"""The targets of Section 5.2 of Bai & Lee: their samples, what a test reports, and when one of them counts as learnt.
+
+A task is "xor" (the corners of a cube), "noisy xor" (Wei et al.'s distribution), or the degree p of (βᵀx)^p.
+"""
 
 import math
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array, Float, Key
+
+from offtangent import data
 
 WRONG = 0.1  # of the test signs of XOR
 
 
+def is_xor(task: str) -> bool:
+    return task.endswith("xor")
+
+
+def sample(
+    task: str, count: int, dim: int, *, key: Key[Array, ""]
+) -> tuple[Float[np.ndarray, "count dim"], Float[np.ndarray, " count"]]:
+    """Inputs of length √d and their labels: signs, or the values of a polynomial with E f⋆² = 1."""
+    if task == "xor":
+        X = data.hypercube(count, dim, key=key)
+        return X, X[:, 0] * X[:, 1]
+    if task == "noisy xor":
+        X = data.noisy_xor(count, dim, key=key)
+        return X * math.sqrt(dim / (dim - 1)), X[:, 0] ** 2 - X[:, 1] ** 2
+    X, power = data.sphere(count, dim, key=key), int(task)
+    return X * math.sqrt(dim), X[:, 0] ** power / math.sqrt(moment(2 * power, dim))
+
+
 def measure(task: str, labels: Any, outputs: Any) -> Any:
     """What a test reports: for XOR the fraction of wrong signs, for a polynomial the squared error over E f⋆² = 1."""
-    return (labels * outputs <= 0).mean(axis=-1) if task == "xor" else ((outputs - labels) ** 2).mean(axis=-1)
+    return (labels * outputs <= 0).mean(axis=-1) if is_xor(task) else ((outputs - labels) ** 2).mean(axis=-1)
 
 
 def moment(power: int, dim: int) -> float:
@@ -44,4 +68,4 @@ def level(task: str, dim: int) -> float:
     XOR: a tenth of the signs are wrong. (βᵀx)^p: half of what its part of degree p contributes is left, so that to know
     its lower degrees alone never suffices.
     """
-    return WRONG if task == "xor" else top_share(int(task), dim) / 2
+    return WRONG if is_xor(task) else top_share(int(task), dim) / 2

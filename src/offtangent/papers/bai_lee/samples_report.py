@@ -6,15 +6,18 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Results, slope_interval
-from offtangent.papers.bai_lee._targets import level, moment
+from offtangent.papers.bai_lee._targets import is_xor, level, moment
 from offtangent.report import Figure, line, new_plot, points, style
 from offtangent.theory import RidgePower, coupling_width, xor_target
 
 NAMES = {"ntk": "NTK", "quadratic": "quadratic model", "randomised": "randomised network", "plain": "plain network"}
 COLOURS = {"ntk": "vermillion", "quadratic": "blue", "randomised": "green", "plain": "orange"}
-TITLES = {"xor": "2-XOR", "3": "(βᵀx)³", "4": "(βᵀx)⁴"}
-OF_FIGURES = {**TITLES, "xor": "2-XOR with d − 2 spare coordinates"}
-MEASURES = {"xor": "wrong test signs", "3": "test error, squared, over E f⋆²", "4": "test error, squared, over E f⋆²"}
+TITLES = {"xor": "2-XOR", "noisy xor": "2-XOR of Wei et al.", "3": "(βᵀx)³", "4": "(βᵀx)⁴"}
+OF_FIGURES = {
+    **TITLES,
+    "xor": "2-XOR with d − 2 spare coordinates",
+    "noisy xor": "2-XOR with Wei et al.'s distribution",
+}
 SIGMA = "σ = relu³/6"
 
 
@@ -39,12 +42,14 @@ def needed(samples: Float[np.ndarray, "n"], errors: Float[np.ndarray, "s n"], li
 
 
 class _Task:
-    """The curves of one task, and the n each learner needs: rows are seeds, columns dimensions."""
+    """The curves of one task, and the n each learner needs: rows are seeds, columns its dimensions."""
 
     def __init__(self, task: str, results: Results):
         self.task, self.results = task, results
-        self.dims = np.array(sorted(results.values("dim")), float)
         self.learners = [learner for learner in NAMES if learner in results.values("learner")]
+        self.dims = {
+            learner: np.array(sorted(results.where(learner=learner).values("dim")), float) for learner in self.learners
+        }
         self.needed = {learner: self._needed(learner) for learner in self.learners}
 
     def curve(self, learner: str, dim: float) -> tuple[Any, Any]:
@@ -52,7 +57,7 @@ class _Task:
 
     def _needed(self, learner: str) -> Float[np.ndarray, "s k"]:
         columns = []
-        for dim in self.dims:
+        for dim in self.dims[learner]:
             cell, data = self.curve(learner, dim)
             columns.append(needed(np.array(cell.samples, float), data["test"].values, level(self.task, cell.dim)))
         return np.stack(columns, axis=1)
@@ -60,14 +65,17 @@ class _Task:
     def known(self, *learners: str) -> bool:
         return all(learner in self.needed and np.isfinite(self.needed[learner]).all() for learner in learners)
 
-    def where(self) -> str:
-        cell = self.curve("quadratic", self.dims[0])[0]
-        signed = self.results.where(learner="randomised").values("width")
-        wider = "" if signed in ([], [cell.width]) else f" ({signed[0]} for the randomised one)"
-        return (
-            f"d = {', '.join(f'{d:.0f}' for d in self.dims)}, {cell.seeds} seeds, networks of {cell.width} "
-            f"neurons{wider}, {SIGMA}"
-        )
+    def against_ntk(self, learner: str) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "s k"]]:
+        """The dimensions that both have, and how many samples this learner needs there for one of the NTK's."""
+        dims, ours, theirs = np.intersect1d(self.dims[learner], self.dims["ntk"], return_indices=True)
+        return dims, self.needed[learner][:, ours] / self.needed["ntk"][:, theirs]
+
+    def where(self, *learners: str) -> str:
+        """The sizes behind a statement about these learners."""
+        cells = [self.curve(learner, self.dims[learner][0])[0] for learner in learners]
+        widths = [f"{cell.width} neurons ({NAMES[cell.learner]})" for cell in cells if cell.learner != "ntk"]
+        common = set.intersection(*(set(self.dims[learner]) for learner in learners))
+        return ", ".join([f"d = {_list(sorted(common))}", f"{cells[0].seeds} seeds", *widths, SIGMA])
 
     def sizes(self, learner: str) -> str:
         """The n over the dimensions: geometric means over seeds."""
@@ -75,15 +83,14 @@ class _Task:
         return ", ".join(f"{n:.0f}" for n in means)
 
 
+def _list(dims: Any) -> str:
+    return ", ".join(f"{d:.0f}" for d in dims)
+
+
 def _tasks(results: Results) -> list[_Task]:
-    complete = (results.where(task=task) for task in TITLES if task in results.values("task"))
-    return [
-        _Task(task.pairs[0][0].task, task)
-        for task in complete
-        if len(task) == len(task.values("dim")) * len(task.values("learner"))
-        and len(task.values("dim")) > 1
-        and "ntk" in task.values("learner")
-    ]
+    """Those with an NTK and a quadratic model at two dimensions or more."""
+    each = (_Task(task, results.where(task=task)) for task in TITLES if task in results.values("task"))
+    return [task for task in each if all(len(task.dims.get(learner, ())) > 1 for learner in ("ntk", "quadratic"))]
 
 
 def claims(results: Results) -> list[Claim]:
@@ -93,56 +100,66 @@ def claims(results: Results) -> list[Claim]:
 def _of(task: _Task) -> list[Claim]:
     found: list[Claim] = []
     said: dict[str, Any] = {"source": "Section 5.2"}
-    goal = "a tenth of the signs are wrong" if task.task == "xor" else "half of the part of degree p is left"
-    slope = f"log-log slope in d of the n at which {goal}, 95 % interval, {task.where()}"
     for learner in ("quadratic", "randomised"):
         if not task.known("ntk", learner):
             found += [one for one in [_unknown(task, learner)] if one not in found]  # the NTK's is one for both
             continue
-        ratio = task.needed[learner] / task.needed["ntk"]
-        interval = slope_interval(task.dims, ratio)
+        dims, ratio = task.against_ntk(learner)
+        if len(dims) < 2:
+            continue
+        interval = slope_interval(dims, ratio)
         within = "within" if interval.low <= -1 <= interval.high else "outside"
         found.append(
             Claim.at_most(
                 interval, 0.0, strict=True, **said,
                 statement=f"{TITLES[task.task]}: the {NAMES[learner]} needs fewer samples than the NTK, by a factor "
                 "that falls with d",
-                measured=slope.replace("the n at", "the ratio of the n at"),
-                note=f"{'1/d' if task.task == 'xor' else 'p/d'} in the paper's bounds: −1 is {within} the interval. "
+                measured=_slope(task, "the ratio of the n", learner, "ntk"),
+                note=f"{'1/d' if is_xor(task.task) else 'p/d'} in the paper's bounds: −1 is {within} the interval. "
                 f"Ratios: {', '.join(f'{one:.2f}' for one in np.exp(np.log(ratio).mean(axis=0)))}.",
             )
         )  # fmt: skip
-    return [*found, *_slopes(task, slope, said)]
+    return [*found, *_slopes(task, said)]
 
 
-def _slopes(task: _Task, slope: str, said: dict[str, Any]) -> list[Claim]:
+def _slope(task: _Task, quantity: str, *learners: str) -> str:
+    goal = "a tenth of the signs are wrong" if is_xor(task.task) else "half of the part of degree p is left"
+    return f"log-log slope in d of {quantity} at which {goal}, 95 % interval, {task.where(*learners)}"
+
+
+def _slopes(task: _Task, said: dict[str, Any]) -> list[Claim]:
     """How the n grows with d, for each learner, next to the paper's bound where it has one.
 
     Polynomials: with E f⋆² = 1 on the unit sphere α²‖β‖^{2p} grows like d^p, so n_L = Õ(d^p) and n_Q = Õ(d^{p−1}).
     """
     found = []
-    degree = 2 if task.task == "xor" else int(task.task)
+    degree = 2 if is_xor(task.task) else int(task.task)
     for learner in task.learners:
-        if not task.known(learner):
+        dims = task.dims[learner]
+        if not task.known(learner) or len(dims) < 2:
             continue
-        interval = slope_interval(task.dims, task.needed[learner])
-        words: dict[str, Any] = {"measured": slope, "note": f"n: {task.sizes(learner)}.", **said}
+        interval = slope_interval(dims, task.needed[learner])
+        words: dict[str, Any] = {
+            "measured": _slope(task, "the n", learner),
+            "note": f"n: {task.sizes(learner)}.",
+            **said,
+        }
         head = f"{TITLES[task.task]}: the {NAMES[learner]} needs"
         if learner in ("quadratic", "randomised"):
             power = degree - 1
-            logarithm = slope_interval(task.dims, task.needed[learner] / np.log(task.dims))
+            logarithm = slope_interval(dims, task.needed[learner] / np.log(dims))
             words["note"] += (
                 " Õ leaves the power of the logarithm open; one is taken. Without it the slope is "
                 f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]."
             )
-            words["measured"] = slope.replace("the n at", "the n, over log d, at")
+            words["measured"] = _slope(task, "the n, over log d,", learner)
             found.append(
                 Claim.no_slower(
                     logarithm, power, **words,
                     statement=f"{head} n_Q = Õ(d{'' if power == 1 else f'^{power}'}) samples, with one logarithm of d",
                 )
             )  # fmt: skip
-        elif learner == "ntk" and task.task == "xor":
+        elif learner == "ntk" and is_xor(task.task):
             words["note"] += " A lower bound for large d: no verdict is drawn from a slope at dimensions this small."
             found.append(
                 Claim.at_least(
@@ -167,7 +184,7 @@ def _unknown(task: _Task, learner: str) -> Claim:
     who = "ntk" if task.known(learner) else learner
     table = task.needed[who]
     column = int(np.flatnonzero(~np.isfinite(table).all(axis=0))[0])
-    cell, data = task.curve(who, task.dims[column])
+    cell, data = task.curve(who, task.dims[who][column])
     errors, limit = data["test"].values, level(task.task, cell.dim)
     size = "" if who == "ntk" else f", m = {cell.width}"
     head = f"{TITLES[task.task]}: the {NAMES[who]}{'' if who == 'ntk' else f' with {cell.width} neurons'}"
@@ -182,7 +199,7 @@ def _unknown(task: _Task, learner: str) -> Claim:
         )  # fmt: skip
     reached = ", ".join(
         f"{count} of {len(table)} at d = {dim:.0f}"
-        for dim, count in zip(task.dims, (~np.isinf(table)).sum(axis=0), strict=True)
+        for dim, count in zip(task.dims[who], (~np.isinf(table)).sum(axis=0), strict=True)
     )
     return Claim.at_most(
         float(errors[:, -1].max()), limit, **words,
@@ -196,7 +213,10 @@ def _unknown(task: _Task, learner: str) -> Claim:
 def _asked(task: str, dim: int) -> str:
     """The width that (6) asks for where W⋆ is that of Theorem 7 for this target."""
     radius, targets = dim**0.5, list(xor_target(dim))
-    if task != "xor":
+    if task == "noisy xor":
+        first, second = np.eye(dim)[:2]
+        targets = [RidgePower(first, 2, 1.0), RidgePower(second, 2, -1.0)]
+    if not is_xor(task):
         radius, targets = 1.0, [RidgePower(np.eye(dim)[0], int(task), moment(2 * int(task), dim) ** -0.5)]
     norm = sum(target.expected_norm4(radius) ** 0.25 for target in targets)
     width = coupling_width(dim, norm=norm, epsilon=1.0, radius=radius)
@@ -205,7 +225,7 @@ def _asked(task: str, dim: int) -> str:
 
 def _trained(task: _Task, data: Any) -> str:
     """The last training loss, by which one sees whether samples or steps were too few."""
-    return f"{data['train'].values[:, -1].mean():.3f} ({'logistic' if task.task == 'xor' else 'pseudo-Huber'} loss)"
+    return f"{data['train'].values[:, -1].mean():.3f} ({'logistic' if is_xor(task.task) else 'pseudo-Huber'} loss)"
 
 
 def figures(results: Results) -> list[Figure]:
@@ -215,33 +235,38 @@ def figures(results: Results) -> list[Figure]:
 def _growth(task: _Task) -> Figure:
     plot = new_plot()
     for learner in task.learners:
-        table = task.needed[learner]
+        table, dims = task.needed[learner], task.dims[learner]
         shown = np.isfinite(table).all(axis=0)
         if not shown.any():
             continue
         seen = table[:, shown]
         means = np.exp(np.log(seen).mean(axis=0))
         name = NAMES[learner]
-        if shown.all() and len(table) > 1:
-            slope = slope_interval(task.dims, table)
+        if shown.all() and min(table.shape) > 1:
+            slope = slope_interval(dims, table)
             name += f", slope {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
-        points(plot, task.dims[shown], means, name=name, colour=COLOURS[learner],
+        points(plot, dims[shown], means, name=name, colour=COLOURS[learner],
                band=(seen.min(axis=0), seen.max(axis=0)))  # fmt: skip
-    known = (table[:, 0] for table in task.needed.values() if np.isfinite(table[:, 0]).all())
+    longest = max(task.dims.values(), key=len)
+    known = (
+        table[:, 0]
+        for learner, table in task.needed.items()
+        if task.dims[learner][0] == longest[0] and np.isfinite(table[:, 0]).all()
+    )
     first = min((float(np.exp(np.log(column).mean())) for column in known), default=1.0)
-    powers = (1, 2) if task.task == "xor" else (int(task.task) - 1, int(task.task))
+    powers = (1, 2) if is_xor(task.task) else (int(task.task) - 1, int(task.task))
     for power, dash in zip(powers, ("dot", "dash"), strict=True):
         name = "d" if power == 1 else f"d^{power}"
-        line(plot, task.dims, first * (task.dims / task.dims[0]) ** power, name=name, colour="grey", dash=dash)
+        line(plot, longest, first * (longest / longest[0]) ** power, name=name, colour="grey", dash=dash)
     style(plot, x="dimension d", y="samples needed, n", log_x=True, log_y=True)
     goal = (
         "a tenth of the test signs are wrong"
-        if task.task == "xor"
+        if is_xor(task.task)
         else "half of what the part of degree p contributes to f⋆ is left"
     )
     missing = [NAMES[learner] for learner in task.learners if not np.isfinite(task.needed[learner]).all(axis=0).any()]
     caption = (
-        f"The n at which {goal}; {task.where()}; bars: all seeds; slopes with 95 % intervals. Grey lines: powers of d, "
+        f"The n at which {goal}; {_sizes(task)}; bars: all seeds; slopes with 95 % intervals. Grey lines: powers of d, "
         "from the lowest first point."
     )
     if missing:
@@ -249,8 +274,16 @@ def _growth(task: _Task) -> Figure:
     return Figure(f"{OF_FIGURES[task.task]}: samples needed against the dimension", caption, plot)
 
 
+def _sizes(task: _Task) -> str:
+    """Every learner's width, and the seeds."""
+    cell = task.curve("quadratic", task.dims["quadratic"][0])[0]
+    signed = task.results.where(learner="randomised").values("width")
+    wider = "" if signed in ([], [cell.width]) else f" ({signed[0]} for the randomised one)"
+    return f"{cell.seeds} seeds, networks of {cell.width} neurons{wider}, {SIGMA}"
+
+
 def _curves(task: _Task) -> Figure:
-    plot, dim = new_plot(), task.dims[-1]
+    plot, dim = new_plot(), min(dims[-1] for dims in task.dims.values())  # the last one that all have
     sizes: list[float] = []
     for learner in task.learners:
         cell, data = task.curve(learner, dim)
@@ -260,7 +293,12 @@ def _curves(task: _Task) -> Figure:
              band=(errors.min(axis=0), errors.max(axis=0)))  # fmt: skip
     ends = np.array([min(sizes), max(sizes)])
     line(plot, ends, np.full(2, level(task.task, int(dim))), name="the level", colour="grey", dash="dot")
-    style(plot, x="training samples n", y=MEASURES[task.task], log_x=True)
+    style(
+        plot,
+        x="training samples n",
+        y="wrong test signs" if is_xor(task.task) else "test error, squared, over E f⋆²",
+        log_x=True,
+    )
     cell = task.results.pairs[0][0]
     caption = f"Means over {cell.seeds} seeds (bands: all) at d = {dim:.0f}; regularisers are chosen on other samples."
     return Figure(f"{OF_FIGURES[task.task]}: test loss against n", caption, plot)
