@@ -16,10 +16,10 @@ XOR comes twice: on the corners {±1}^d with the label $x_1 x_2$, as in the pape
 Wei et al. (2019), (±1, 0) or (0, ±1) and d − 2 signs. They are the same in the plane of the first two but for a
 rotation, which no learner here sees, and a factor √2: the second one's signal is weaker. Labels have no noise.
 
-For p = 4 the NTK ends at d = 28: at 40 it would need about $0.6 \cdot 40^{3.1} \approx 55\,000$ samples, and a grid up
-to 2.5 times as many does not fit into 140 GB. The randomised network ends at d = 14: at W⋆ the noise of signs has a
-variance like $d^{p/2 - 1} m^{-1/2}$, and with 16 384 neurons not every seed came down to the level even at d = 10; it
-has 65 536 here, where one step for all seeds and sizes goes through 10¹⁰ activations.
+For p = 4 the NTK ends at d = 28: at 40 it would need more than 60 000 samples, and a grid up to 2.5 times as many does
+not fit into 140 GB. The quadratic model has 8192 neurons: 2048 left some seeds above the level from d = 28 on, whatever
+n. The randomised network has 32 768 and ends at d = 10: at W⋆ the noise of signs has a variance like
+$d^{p/2 - 1} m^{-1/2}$, and with 16 384 neurons two seeds of five stayed above the level at d = 10, and four at 14.
 """
 
 import math
@@ -63,9 +63,9 @@ class Task:
     width: int
     steps: int
     reach: int  # sizes of the grid of n on either side of its middle
-    # The width of the randomised network: the variance of random signs, like m^(−1/2), keeps one of the others' width
-    # above the level of some polynomials. None: a width that would do is too much here.
-    signed: int | None
+    # Learners with a width of their own: the variance of random signs, like m^(−1/2), or too few features keep one of
+    # the others' width above the level.
+    wider: dict[str, int] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)  # the last dimension of a learner that cannot go on to the end
 
 
@@ -77,20 +77,22 @@ class Config:
 
 
 PROFILES = {
-    "smoke": Config({"xor": Task((8, 24), width=128, steps=150, reach=2, signed=128)}),
+    "smoke": Config({"xor": Task((8, 24), width=128, steps=150, reach=2)}),
     "laptop": Config(
         {
-            "xor": Task((8, 14, 24), width=256, steps=200, reach=2, signed=256),
-            "3": Task((6, 8, 12), width=512, steps=200, reach=2, signed=None),
+            "xor": Task((8, 14, 24), width=256, steps=200, reach=2),
+            "3": Task((6, 8, 12), width=512, steps=200, reach=2, ends={"randomised": 0}),
         }
     ),
     "paper": Config(
         {
-            "xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2, signed=1024),
-            "noisy xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2, signed=1024),
-            "3": Task((10, 14, 20, 28, 40), width=2048, steps=1200, reach=2, signed=4096),
-            "4": Task((7, 10, 14, 20, 28, 40), width=2048, steps=1200, reach=2, signed=65_536,
-                      ends={"ntk": 28, "randomised": 14}),
+            "xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2),
+            "noisy xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2),
+            "3": Task((10, 14, 20, 28, 40), width=2048, steps=1200, reach=2, wider={"randomised": 4096}),
+            "4": Task(
+                (5, 7, 10, 14, 20, 28, 40), width=2048, steps=1200, reach=2,
+                wider={"quadratic": 8192, "randomised": 32_768}, ends={"ntk": 28, "randomised": 10},
+            ),
         },
         precision="tensorfloat32",
     ),
@@ -113,7 +115,7 @@ MIDDLES = {
     ("3", "plain"): (1.8, 2.05),
     ("4", "ntk"): (0.62, 3.08),
     ("4", "quadratic"): (1.4, 2.2),
-    ("4", "randomised"): (1.5, 2.5),
+    ("4", "randomised"): (2.2, 2.5),
     ("4", "plain"): (2.8, 2.2),
 }
 FACTOR = 2 ** (2 / 3)  # from one n to the next
@@ -121,13 +123,12 @@ FACTOR = 2 ** (2 / 3)  # from one n to the next
 
 def cells(config: Config) -> list[Curve]:
     return [
-        Curve(name, learner, dim, _grid(name, learner, dim, task.reach), config.seeds, width, task.steps,
-              config.precision)
+        Curve(name, learner, dim, _grid(name, learner, dim, task.reach), config.seeds,
+              task.wider.get(learner, task.width), task.steps, config.precision)
         for name, task in config.tasks.items()
         for dim in task.dims
         for learner in LEARNERS
-        if (width := task.signed if learner == "randomised" else task.width) is not None
-        and dim <= task.ends.get(learner, dim)
+        if dim <= task.ends.get(learner, dim)
     ]  # fmt: skip
 
 

@@ -164,7 +164,7 @@ PROFILES = {
             ("sigmoid", 1, (3, 10, 30, 100, 300)),
             ("sigmoid", 2, (3, 5, 9, 15, 25)),
         ),
-        descents=(("softplus", 64, 3000), ("softplus", 256, 3000), ("softplus", 1024, 1500), ("sigmoid", 1024, 2000)),
+        descents=(("softplus", 64, 3000), ("softplus", 256, 3000), ("softplus", 1024, 4500), ("sigmoid", 1024, 2000)),
         samples=(16, 50, 160, 500, 1600, 5000),
     ),
 }
