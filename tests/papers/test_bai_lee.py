@@ -1,7 +1,5 @@
 """Bai & Lee, the coupling and higher orders, in their smoke profiles."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -21,10 +19,15 @@ def smoke_orders():
     return results_of(orders)
 
 
+@pytest.fixture(scope="module")
+def signs():
+    return results_of(coupling)
+
+
 @pytest.fixture(scope="module", params=EXPERIMENTS)
 def smoke(request):
     module = EXPERIMENTS[request.param]
-    return module, request.getfixturevalue("smoke_orders") if module is orders else results_of(module)
+    return module, request.getfixturevalue("smoke_orders" if module is orders else "signs")
 
 
 def test_no_claim_fails_and_every_one_is_tested(smoke):
@@ -45,12 +48,6 @@ def test_there_are_figures_and_missing_cells_leave_the_others_standing(smoke):
 def test_every_cell_says_what_it_costs(smoke):
     module, results = smoke
     assert all(module.cost(cell).flops > 0 and module.cost(cell).bytes > 0 for cell, _ in results)
-
-
-@pytest.fixture(scope="module")
-def signs():
-    cells = coupling.cells(coupling.PROFILES["smoke"])
-    return Results("smoke", tuple((cell, coupling.run(replace(cell, draws=8))) for cell in cells))
 
 
 def changed(results: Results, **exponents: float) -> set[str]:

@@ -89,11 +89,16 @@ def with_power(results, learner, power):
 
 @pytest.mark.parametrize("learner", ["quadratic", "randomised"])
 def test_an_n_that_grew_like_the_cube_of_d_would_be_found_out(smoke, learner):
+    """The randomised network is never as wide as (6) asks: what it does is shown as met or not met."""
+    outside = learner == "randomised"
     (right,) = claims(smoke, f"the {NAMES[learner]} needs n_Q = Õ(d)")
-    assert right.verdict == "holds"
-    assert "Õ leaves the power of the logarithm open; one is taken. Without it the slope is" in right.note
+    assert right.met
+    assert right.verdict == ("outside the hypothesis" if outside else "holds")
+    assert "Õ leaves the power of the logarithm open; one is taken. Without it, over all d, the slope is" in right.note
+    assert ("(6), its constants as one, asks for m ≥" in right.note) == outside
     (wrong,) = claims(with_power(smoke, learner, 2), f"the {NAMES[learner]} needs n_Q = Õ(d)")
-    assert wrong.verdict == "fails"
+    assert not wrong.met
+    assert wrong.verdict == ("outside the hypothesis" if outside else "fails")
     assert wrong.value == pytest.approx(right.value + 2, abs=0.01)
 
 
@@ -111,15 +116,15 @@ def test_needed_interpolates_in_log_n_and_owns_up_to_a_grid_that_is_too_short():
 
 
 @pytest.mark.parametrize("dim", [6, 30])
-@pytest.mark.parametrize("power", [3, 4])
-def test_moments_and_the_part_of_highest_degree_agree_with_a_sample_of_the_sphere(power, dim):
+def test_moments_and_the_part_of_highest_degree_agree_with_a_sample_of_the_sphere(dim):
     u = sphere(400_000, dim, key=jax.random.key(0))[:, 0]
-    draws = u ** (2 * power)
-    assert abs(draws.mean() - _targets.moment(2 * power, dim)) <= 4 * draws.std() / len(u) ** 0.5
-    lower = np.stack([u**k for k in range(power)], axis=1)
-    scaled = lower / np.linalg.norm(lower, axis=0)
-    left = u**power - scaled @ np.linalg.lstsq(scaled, u**power, rcond=None)[0]
-    assert (left @ left) / draws.sum() == pytest.approx(_targets.top_share(power, dim), rel=0.05)
+    for power in (3, 4):
+        draws = u ** (2 * power)
+        assert abs(draws.mean() - _targets.moment(2 * power, dim)) <= 4 * draws.std() / len(u) ** 0.5
+        lower = np.stack([u**k for k in range(power)], axis=1)
+        scaled = lower / np.linalg.norm(lower, axis=0)
+        left = u**power - scaled @ np.linalg.lstsq(scaled, u**power, rcond=None)[0]
+        assert (left @ left) / draws.sum() == pytest.approx(_targets.top_share(power, dim), rel=0.05)
 
 
 @pytest.mark.parametrize("task", ["xor", "noisy xor", "3", "4"])

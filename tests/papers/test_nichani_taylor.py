@@ -74,7 +74,7 @@ def test_a_race_on_full_batches_is_gradient_descent_written_out():
         u = np.asarray(jax.jit(net)(start, rows))
         step = -0.02 * 2 / 12 * (u[:12] - y)  # of the weights, through the Jacobian
         once = jax.tree.map(lambda leaf, slope: leaf + np.tensordot(step, np.asarray(slope)[:12], 1), start, slopes)
-        terms = np.stack([np.asarray(term) for term in expand(net, start, 2).terms(once, rows)])[:, 12:]
+        terms = np.stack(jax.jit(expand(net, start, 2).terms)(once, rows))[:, 12:]
         moved = np.asarray(jax.jit(net)(once, rows))[12:]
     losses = []
     for _ in range(6):

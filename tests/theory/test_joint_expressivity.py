@@ -1,5 +1,6 @@
 """Lemma 2 and Theorem 2: W_L against the normal equations and infinite width, W⋆ against its own definitions."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +33,23 @@ def case():
         yield covariance, X, target, express_jointly(covariance, X, target, draws=6, key=jax.random.key(0))
 
 
+@eqx.filter_jit
+def values(parts, weights):
+    return jnp.stack([R(weights) for R in parts], axis=-1)
+
+
+@pytest.fixture(scope="module")
+def truth(case):
+    """R₁, R₂ and R₃ from `theory.regularisers`: at W⋆, at W_L ± W_Q S and at W⋆S, for half of all signs S."""
+    covariance, X, _, star = case
+    with jax.enable_x64(True):
+        half = all_signs(8)[:, None, :]
+        added = star.linear.weights + star.sparse.weights * np.concatenate([half, -half])
+        parts = [R1.of(covariance, RANK), R2.of(covariance, RANK), R3.of(covariance, X, RANK)]
+        found = np.asarray(values(parts, np.concatenate([star.weights[None], added, star.weights * half])))
+    return found[0], found[1:257], found[257:]
+
+
 def test_w_l_lies_in_the_span_and_its_residual_is_orthogonal_to_it(case):
     covariance, X, target, _ = case
     y = target.low(X)
@@ -61,13 +79,12 @@ def test_a_wide_networks_norm_is_the_sum_of_energies_over_eigenvalues():
     assert found.error < 10 / 2000
 
 
-def test_its_numbers_are_those_of_the_loss_and_the_regularisers_at_w_star(case):
+def test_its_numbers_are_those_of_the_loss_and_the_regularisers_at_w_star(case, truth):
     covariance, X, target, star = case
     with jax.enable_x64(True):
         W, net = jnp.asarray(star.weights), covariance.net
-        parts = R1.of(covariance, RANK), R2.of(covariance, RANK), R3.of(covariance, X, RANK), R4()
         sizes = star.sizes
-        np.testing.assert_allclose([sizes.r1, sizes.r2, sizes.r3, sizes.r4], [float(R(W)) for R in parts], rtol=1e-9)
+        np.testing.assert_allclose([sizes.r1, sizes.r2, sizes.r3, sizes.r4], [*truth[0], float(R4()(W))], rtol=1e-9)
         _, linear, quadratic = expand(net, net.origin, 2).terms(W, jnp.asarray(X))
         loss = jnp.mean(pseudo_huber(jnp.asarray(target(X)), linear + quadratic))
         assert star.loss == pytest.approx(float(loss), rel=1e-12)
@@ -77,16 +94,11 @@ def test_its_numbers_are_those_of_the_loss_and_the_regularisers_at_w_star(case):
     assert star.rank == RANK
 
 
-def test_what_is_expected_is_the_mean_over_all_signs(case):
+def test_what_is_expected_is_the_mean_over_all_signs(case, truth):
     """R₁, R₂, R₃ of W_L + W_Q S, and what S was chosen by, over half of the 2⁸ signs and their opposites."""
     covariance, X, _, star = case
-    both = np.concatenate([all_signs(8), -all_signs(8)])
-    W = star.linear.weights + star.sparse.weights * both[:, None, :]
-    with jax.enable_x64(True):
-        parts = R1.of(covariance, RANK), R2.of(covariance, RANK), R3.of(covariance, X, RANK)
-        means = [float(np.mean(np.asarray(R(jnp.asarray(W))))) for R in parts]
     expected = star.expected
-    np.testing.assert_allclose([expected.r1, expected.r2, expected.r3], means, rtol=1e-10)
+    np.testing.assert_allclose([expected.r1, expected.r2, expected.r3], truth[1].mean(axis=0), rtol=1e-10)
     own = covariance.source.features.X
     flipped = star.sparse.weights * all_signs(8)[:, None, :]
     energies = [np.mean(covariance.linear(own, V) ** 2) + np.mean(covariance.linear(X, V) ** 2) for V in flipped]
@@ -111,14 +123,9 @@ def test_strengths_make_every_regulariser_worth_epsilon(case):
     np.testing.assert_allclose(worth, 0.2)
 
 
-def test_the_flipped_means_are_those_of_all_of_w_star(case):
-    covariance, X, _, star = case
-    with jax.enable_x64(True):
-        W = jnp.asarray(star.weights * all_signs(8)[:, None, :])
-        parts = R1.of(covariance, RANK), R2.of(covariance, RANK), R3.of(covariance, X, RANK)
-        means = [float(np.mean(np.asarray(R(W)))) for R in parts]
-    found = star.flipped()
-    np.testing.assert_allclose([found.r1, found.r2, found.r3], means, rtol=1e-10)
+def test_the_flipped_means_are_those_of_all_of_w_star(case, truth):
+    found = case[3].flipped()
+    np.testing.assert_allclose([found.r1, found.r2, found.r3], truth[2].mean(axis=0), rtol=1e-10)
 
 
 def test_bad_targets_and_sizes_are_refused(case):

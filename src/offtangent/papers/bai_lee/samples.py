@@ -19,7 +19,8 @@ rotation, which no learner here sees, and a factor √2: the second one's signal
 For p = 4 the NTK ends at d = 28: at 40 it would need more than 60 000 samples, and a grid up to 2.5 times as many does
 not fit into 140 GB. The quadratic model has 8192 neurons: 2048 left some seeds above the level from d = 28 on, whatever
 n. The randomised network has 32 768 and ends at d = 10: at W⋆ the noise of signs has a variance like
-$d^{p/2 - 1} m^{-1/2}$, and with 16 384 neurons two seeds of five stayed above the level at d = 10, and four at 14.
+$d^{p/2 - 1} m^{-1/2}$. Not every seed comes down to the level even so (four of five at d = 5 and 10, all at 7); with
+16 384 neurons it was three at d = 10 and one at 14.
 """
 
 import math
