@@ -39,13 +39,13 @@ class _Target:
     def where(self) -> str:
         cell = self.cell
         return (
-            f"d = {', '.join(f'{d:.0f}' for d in self.dims)}, {cell.seeds} seeds, width {cell.width}, "
+            f"d = {', '.join(f'{d:.0f}' for d in self.dims[self.known])}, {cell.seeds} seeds, width {cell.width}, "
             f"{cell.steps} steps of rate {cell.rate:g}"
         )
 
     def means(self) -> Float[np.ndarray, "k"]:
         """n/d², geometric means over seeds."""
-        return np.exp(np.log(self.ratios).mean(axis=0))
+        return np.exp(np.log(self.ratios[:, self.known]).mean(axis=0))
 
     def unreached(self) -> str:
         told = []
@@ -58,7 +58,7 @@ class _Target:
                 told.append(
                     f"d = {cell.dim}: a test loss of {loss:.3f} at n = {cell.multiples[last]}d², trained to {fit:.3f}"
                 )
-        return f"Not every seed crosses the level within the sizes tried. {'; '.join(told)}."
+        return f"not every seed crosses the level within the sizes tried ({'; '.join(told)})."
 
 
 def _targets(results: Results, level: float) -> list[_Target]:
@@ -74,20 +74,22 @@ def _of(target: _Target) -> list[Claim]:
     head = f"Dense quadratic plus sparse cubic, {NAMES[target.name]}: the smallest n with a test loss below 0.1"
     fewer = f"{head} grows more slowly than d³, the number that a kernel needs"
     roughly = f"{head} roughly scales with d²: it grows no faster"
-    if not target.known.all():
-        why = target.unreached()
+    if target.known.sum() < 3:
+        why = target.unreached().capitalize()
         if target.results.profile == "paper":
             return [Claim(SOURCE, text, "", Verdict.UNTESTABLE, note=why) for text in (fewer, roughly)]
         return [
             Claim.not_testable(source=SOURCE, statement=text, profile="paper", why=why) for text in (fewer, roughly)
         ]
-    slope = slope_interval(target.dims, target.found)
+    slope = slope_interval(target.dims[target.known], target.found[:, target.known])
     ratios = ", ".join(f"{one:.1f}" for one in target.means())
     within = "within" if slope.low <= 2 <= slope.high else "outside"
     note = f"n/d²: {ratios}; in the paper's figure about {PAPER} throughout. The exponent 2 is {within} the interval."
     if target.name == "code":
         sizes = ", ".join(f"{float(data['size']):.3f}" for _, data in target.results)
         note += f" The quadratic's variance is {sizes}: where it is below 0.1, it need not be learnt."
+    if not target.known.all():
+        note += f" Left out: {target.unreached()}"
     words: dict[str, Any] = {
         "source": SOURCE,
         "measured": f"log-log slope in d of n, between two sizes tried by interpolation in log n, 95 % interval, "
@@ -118,8 +120,8 @@ def _growth(targets: list[_Target]) -> Figure:
         if not seen.size:
             continue
         name = NAMES[target.name]
-        if target.known.all():
-            slope = slope_interval(target.dims, target.found)
+        if target.known.sum() >= 3:
+            slope = slope_interval(target.dims[target.known], seen)
             name += f", slope {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
         points(plot, target.dims[target.known], np.exp(np.log(seen).mean(axis=0)), name=name,
                colour=SHADES[target.name], band=(seen.min(axis=0), seen.max(axis=0)))  # fmt: skip
