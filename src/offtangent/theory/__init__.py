@@ -77,6 +77,15 @@ from offtangent.theory.landscape import (
 from offtangent.theory.learnability import Target, sample_size, tensor_powers
 from offtangent.theory.learning_curves import KernelCurve, kernel_curve
 from offtangent.theory.linearised import Features, linearised_distance, linearised_outputs, linearised_weights
+from offtangent.theory.memorisation import (
+    Capacity,
+    admissible_features,
+    least_width,
+    memorisation,
+    most_samples,
+    symmetric_dimension,
+    theorem_features,
+)
 from offtangent.theory.moment_matching import (
     MatchedMoments,
     TermMoments,
@@ -109,6 +118,7 @@ from offtangent.theory.penalties import (
     penalty_gradient,
     penalty_hessian,
 )
+from offtangent.theory.perturbed_descent import DescentSettings, Theorem4, algorithm1_settings, theorem4
 from offtangent.theory.population import clean_population_risk, population_risk, randomised_population_risk
 from offtangent.theory.predictions import Descent, Predicted, gradient_descent
 from offtangent.theory.prescriptions import Prescription, prescribe
@@ -124,6 +134,14 @@ from offtangent.theory.quadratic_bounds import (
     quadratic_samples,
     stationary_width,
     xor_samples,
+)
+from offtangent.theory.quadratic_risk import (
+    Curvature,
+    QuadraticRisk,
+    Smoothness,
+    interpolant,
+    negative_curvature_descent,
+    smoothness,
 )
 from offtangent.theory.random_features import (
     random_feature_energy,
@@ -321,4 +339,21 @@ __all__ = [
     "express_low_degree",
     "express_sparse",
     "sign_energy",
+    "Capacity",
+    "admissible_features",
+    "least_width",
+    "memorisation",
+    "most_samples",
+    "symmetric_dimension",
+    "theorem_features",
+    "DescentSettings",
+    "Theorem4",
+    "algorithm1_settings",
+    "theorem4",
+    "Curvature",
+    "QuadraticRisk",
+    "Smoothness",
+    "interpolant",
+    "negative_curvature_descent",
+    "smoothness",
 ]

@@ -1,5 +1,6 @@
 """One training loop over optax, its losses, and what makes it stable."""
 
+from offtangent.training.algorithm1 import Algorithm1State, Stationary, algorithm1, find_stationary
 from offtangent.training.directions import (
     RegularisedLoss,
     add_perturbation,
@@ -38,4 +39,8 @@ __all__ = [
     "add_regulariser",
     "chain",
     "perturbed_descent",
+    "Algorithm1State",
+    "Stationary",
+    "algorithm1",
+    "find_stationary",
 ]

@@ -193,7 +193,8 @@ def _block(
     def move(carry: _Carry, k: Array) -> tuple[_Carry, Array]:
         carry, xs, ys = rows(carry, k)
         gradient, loss = jax.grad(total, has_aux=True)(carry.params, xs, ys)
-        updates, state = optimiser.update(gradient, carry.state, carry.params)
+        extra = {"value": jnp.sum(loss)} if isinstance(optimiser, optax.GradientTransformationExtraArgs) else {}
+        updates, state = optimiser.update(gradient, carry.state, carry.params, **extra)
         params = optax.apply_updates(carry.params, updates)
         return _Carry(params, state, carry.order, carry.records), loss
 

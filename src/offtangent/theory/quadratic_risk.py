@@ -1,0 +1,192 @@
+"""The landscape of the quadratic network: why every local minimum of its loss is a global one.
+
+With the residuals δ_j = x_jᵀWAWᵀx_j − y_j and M = n⁻¹ Σ_j δ_j x_j x_jᵀ (Ge, Wang & Zhao (2019), Appendices C and D):
+
+    f(W) = (1/4n) Σ_j δ_j²        g = f + (γ/2)‖W‖_F²        ∇f = MWA
+    ∇²f[Z, Z] = Σ_k a_k z_kᵀMz_k + (2/n) Σ_j (Σ_i a_i w_iᵀx_j x_jᵀz_i)²
+
+Lemma 3: λ_min(∇²f) = −‖M‖ when r ≥ 2d + 2. Lemma 4: f ≤ nd‖M‖²/4σ², σ the smallest singular value of [x_j ⊗ x_j].
+"""
+
+import math
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from offtangent._errors import InputError
+from offtangent.data.checks import check_labels
+from offtangent.networks import QuadraticNet
+
+
+class Curvature(eqx.Module):
+    """A direction of Lemma 3: Z = z₀uᵀ with Σ a_i u_i w_i = 0, along which ∇²f[Z, Z] = −‖M‖.
+
+    f(W + tZ) is then (1/4n) Σ_j (δ_j + s t² q_j)² with q_j = (z₀ᵀx_j)² and s the sign of the neurons that move: a
+    parabola in t², whose minimum is at t² = −s Σδq/Σq².
+    """
+
+    Z: Float[Array, "d r"]  # ‖Z‖_F = 1
+    value: Float[Array, ""]  # z₀ᵀMz₀, of absolute value ‖M‖
+    best: Float[Array, ""]  # the t ≥ 0 of the minimum
+    gain: Float[Array, ""]  # f(W) − f(W + best·Z) = n‖M‖²/(4Σq²)
+
+
+class QuadraticRisk(eqx.Module):
+    """f, or g with γ > 0, of a QuadraticNet on n samples; `risk(W)` is its value.
+
+    >>> risk = QuadraticRisk.of(QuadraticNet(dim=2, width=6), np.eye(2), [1.0, -1.0])
+    >>> float(risk(jnp.zeros((2, 6))))  # (1 + 1)/4n
+    0.25
+    """
+
+    net: QuadraticNet
+    X: Float[Array, "n d"]
+    y: Float[Array, "n"]
+    gamma: Float[Array, ""] | float = 0.0
+
+    @classmethod
+    def of(cls, net: QuadraticNet, X: object, y: object, *, gamma: float | int = 0.0) -> "QuadraticRisk":
+        """Of checked inputs and labels, in JAX's default dtype. For a PolynomialNet give net.net, net.features(X)."""
+        inputs, labels = check_labels(X, y)
+        if inputs.shape[1] != net.dim:
+            raise InputError(f"X has {inputs.shape[1]} features, and the network takes {net.dim}.")
+        if not 0 <= gamma < math.inf:
+            raise InputError(f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
+        return cls(net, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
+
+    def residuals(self, W: Float[Array, "d r"]) -> Float[Array, "n"]:
+        """δ."""
+        return self.net(W, self.X) - self.y
+
+    def loss(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """f(W), without γ."""
+        return 0.25 * jnp.mean(self.residuals(W) ** 2)
+
+    def __call__(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        return self.loss(W) + 0.5 * self.gamma * jnp.sum(W**2)
+
+    def matrix(self, W: Float[Array, "d r"]) -> Float[Array, "d d"]:
+        """M. Time O(ndr + nd²)."""
+        return self.X.T @ (self.residuals(W)[:, None] * self.X) / len(self.y)
+
+    def gradient(self, W: Float[Array, "d r"]) -> Float[Array, "d r"]:
+        """∇g = MWA + γW."""
+        return self.matrix(W) @ W * self._signs(W) + self.gamma * W
+
+    def hessian_form(self, W: Float[Array, "d r"], Z: Float[Array, "d r"]) -> Float[Array, ""]:
+        """∇²g[Z, Z] (Appendix C)."""
+        signs = self._signs(W)
+        first = jnp.sum(signs * jnp.sum(Z * (self.matrix(W) @ Z), axis=0))
+        cross = jnp.sum(signs * (self.X @ W) * (self.X @ Z), axis=1)
+        return first + 2 * jnp.mean(cross**2) + self.gamma * jnp.sum(Z**2)
+
+    def lowest_curvature(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """λ_min(∇²g) = γ − ‖M‖, for r ≥ 2d + 2 (Lemma 3); a narrower network's is no less."""
+        return self.gamma - jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W))))
+
+    def curvature(self, W: Float[Array, "d r"]) -> Curvature:
+        """Lemma 3's direction, in closed form: an eigenvector of M, and a null vector of half of W. O(nd² + r³)."""
+        half, count = self.net.width // 2, len(self.y)
+        if half <= self.net.dim:
+            raise InputError(
+                f"width={self.net.width}: the direction of Lemma 3 needs r ≥ 2d + 2 = {2 * self.net.dim + 2} neurons, "
+                "so that half of W has a null vector."
+            )
+        values, vectors = jnp.linalg.eigh(self.matrix(W))
+        at = jnp.argmax(jnp.abs(values))
+        value, z = values[at], vectors[:, at]
+        positive = value < 0  # the neurons with a = +1 move where zᵀMz < 0
+        block = jnp.where(positive, W[:, :half], W[:, half:])
+        u = jnp.linalg.svd(block, full_matrices=True)[2][-1]
+        none = jnp.zeros_like(u)
+        Z = jnp.outer(z, jnp.where(positive, jnp.concatenate([u, none]), jnp.concatenate([none, u])))
+        q = (self.X @ z) ** 2
+        best = jnp.sqrt(count * jnp.abs(value) / jnp.sum(q**2))
+        return Curvature(Z, value, best, count * value**2 / (4 * jnp.sum(q**2)))
+
+    def bound(self, W: Float[Array, "d r"], smallest: Float[Array, ""] | float) -> Float[Array, ""]:
+        """nd‖M‖²/4σ² ≥ f(W), σ = `smallest` singular value of [x_j ⊗ x_j] (Lemma 4)."""
+        count, dim = self.X.shape
+        return count * dim * jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W)))) ** 2 / (4 * smallest**2)
+
+    def _signs(self, W: Float[Array, "d r"]) -> Float[Array, "r"]:
+        half = jnp.ones(self.net.width // 2, W.dtype)
+        return jnp.concatenate([half, -half])
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """Lemma 5's constants of g on the ball ‖W‖_F² ≤ Γ."""
+
+    gradient: float  # 3B⁴Γ + YB² + γ: how fast ∇g changes
+    hessian: float  # 6B⁴√Γ: how fast ∇²g does
+
+
+def smoothness(*, radius: float | int, label: float | int, ball: float | int, gamma: float | int = 0.0) -> Smoothness:
+    """For ‖x‖ ≤ B = `radius`, |y| ≤ Y = `label` and Γ = `ball`.
+
+    >>> smoothness(radius=1, label=2, ball=4)
+    Smoothness(gradient=14.0, hessian=12.0)
+    """
+    return Smoothness(3 * radius**4 * ball + label * radius**2 + gamma, 6 * radius**4 * math.sqrt(ball))
+
+
+def interpolant(net: QuadraticNet, X: object, y: object) -> Float[np.ndarray, "d r"]:
+    """Weights with f(W) = 0, in closed form: the S of least norm with x_jᵀSx_j = y_j, split by its eigenvectors.
+
+    √λ⁺ goes to neurons with a = +1, √λ⁻ to those with −1. Needs r/2 neurons for each sign of S's spectrum; 2d always
+    do. Time O(n³ + n²d), memory O(n²), in float64.
+
+    >>> net = QuadraticNet(dim=2, width=4)
+    >>> W = interpolant(net, [[1.0, 0.0], [1.0, 1.0]], [2.0, -1.0])
+    >>> risk = QuadraticRisk.of(net, [[1.0, 0.0], [1.0, 1.0]], [2.0, -1.0])
+    >>> bool(risk.loss(jnp.asarray(W, jnp.float32)) < 1e-12)
+    True
+    """
+    inputs, labels = check_labels(X, y)
+    if inputs.shape[1] != net.dim:
+        raise InputError(f"X has {inputs.shape[1]} features, and the network takes {net.dim}.")
+    from scipy.linalg import eigh, solve
+
+    gram = (inputs @ inputs.T) ** 2
+    try:
+        weights = solve(gram, labels, assume_a="pos")
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"The {len(inputs)} matrices xxᵀ are not independent in {net.dim} dimensions (at most "
+            f"{math.comb(net.dim + 1, 2)} are, and none twice), so that labels can contradict each other."
+        ) from None
+    values, vectors = eigh(inputs.T @ (weights[:, None] * inputs))
+    half = net.width // 2
+    W = np.zeros((net.dim, net.width))
+    for offset, sign in ((0, 1.0), (half, -1.0)):
+        kept = np.flatnonzero(sign * values > 0)
+        if len(kept) > half:
+            raise InputError(
+                f"width={net.width}: S has {len(kept)} eigenvalues of one sign, and there are {half} such neurons. "
+                f"Use {2 * len(kept)}."
+            )
+        W[:, offset : offset + len(kept)] = vectors[:, kept] * np.sqrt(sign * values[kept])
+    return W
+
+
+@eqx.filter_jit
+def negative_curvature_descent(
+    risk: QuadraticRisk, W: Float[Array, "d r"], steps: int
+) -> tuple[Float[Array, "d r"], Float[Array, "_"]]:
+    """Steps along Lemma 3's direction alone, each to the minimum on its line; also f at every step.
+
+    Each lowers f by at least the fraction σ²/(ndB⁴): by Lemma 4 the gain n‖M‖²/(4Σq²) ≥ ‖M‖²/4B⁴ is that much of f. It
+    starts anywhere, also at W = 0, and never looks at the gradient.
+    """
+
+    def step(W: Float[Array, "d r"], _: None) -> tuple[Float[Array, "d r"], Float[Array, ""]]:
+        found = risk.curvature(W)
+        return W + found.best * found.Z, risk.loss(W)
+
+    last, losses = jax.lax.scan(step, W, None, length=steps)
+    return last, jnp.append(losses, risk.loss(last))

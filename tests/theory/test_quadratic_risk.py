@@ -1,0 +1,175 @@
+"""Lemmas 1 and 3 to 5 of Ge, Wang & Zhao, in float64 against autodiff, dense eigenvalues and explicit tensors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from offtangent._errors import InputError
+from offtangent.networks import QuadraticNet
+from offtangent.theory import (
+    DescentSettings,
+    QuadraticRisk,
+    algorithm1_settings,
+    interpolant,
+    negative_curvature_descent,
+    smoothness,
+    theorem4,
+)
+
+DIM, COUNT = 4, 9
+
+
+@pytest.fixture(autouse=True)
+def wide():
+    with jax.enable_x64(True):
+        yield
+
+
+def problem(width=2 * DIM + 2, *, gamma=0.0, seed=0, size=0.6):
+    rng = np.random.default_rng(seed)
+    risk = QuadraticRisk.of(
+        QuadraticNet(DIM, width), rng.standard_normal((COUNT, DIM)), rng.standard_normal(COUNT), gamma=gamma
+    )
+    return risk, jnp.asarray(size * rng.standard_normal((DIM, width)))
+
+
+def dense_hessian(risk, W):
+    flat, unravel = ravel_pytree(W)
+    return np.asarray(jax.hessian(lambda v: risk(unravel(v)))(flat))
+
+
+def smallest_singular(X):
+    tensors = np.einsum("ni,nj->nij", X, X).reshape(len(X), -1).T
+    return np.linalg.svd(tensors, compute_uv=False)[-1]
+
+
+def test_value_gradient_and_hessian_form_are_those_of_autodiff():
+    risk, W = problem(gamma=0.3)
+    residuals = [
+        sum((1 if i < 5 else -1) * (W[:, i] @ x) ** 2 for i in range(10)) - y
+        for x, y in zip(risk.X, risk.y, strict=True)
+    ]
+    assert float(risk(W)) == pytest.approx(np.mean(np.square(residuals)) / 4 + 0.15 * float((W**2).sum()), rel=1e-13)
+    np.testing.assert_allclose(risk.gradient(W), jax.grad(risk)(W), rtol=1e-12)
+    Z = jnp.asarray(np.random.default_rng(1).standard_normal(W.shape))
+    flat = np.asarray(Z).ravel()
+    assert float(risk.hessian_form(W, Z)) == pytest.approx(flat @ dense_hessian(risk, W) @ flat, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lemma_3_the_smallest_curvature_is_minus_the_norm_of_m(seed):
+    risk, W = problem(gamma=0.1, seed=seed)
+    lowest = np.linalg.eigvalsh(dense_hessian(risk, W))[0]
+    assert float(risk.lowest_curvature(W)) == pytest.approx(lowest, abs=1e-12)
+
+
+def test_lemma_3_holds_at_zero_for_any_width_and_fails_somewhere_at_2d():
+    risk, W = problem(2 * DIM)
+    zero = risk.net.origin
+    assert float(risk.lowest_curvature(zero)) == pytest.approx(
+        np.linalg.eigvalsh(dense_hessian(risk, zero))[0], abs=1e-12
+    )
+    gap = np.linalg.eigvalsh(dense_hessian(risk, W))[0] - float(risk.lowest_curvature(W))
+    assert gap > 1e-3
+    with pytest.raises(InputError, match=r"needs r ≥ 2d \+ 2 = 10 neurons"):
+        risk.curvature(W)
+
+
+@pytest.mark.parametrize("flip", [1.0, -1.0])
+def test_the_direction_of_lemma_3_has_that_curvature_and_the_best_step(flip):
+    """Both signs of zᵀMz, so that both halves of the neurons get to move."""
+    risk, W = problem(seed=3)
+    risk = QuadraticRisk(risk.net, risk.X, flip * risk.y + 5 * flip)
+    found = risk.curvature(W)
+    assert np.sign(found.value) == -flip
+    assert float(jnp.linalg.norm(found.Z)) == pytest.approx(1.0, rel=1e-12)
+    assert float(risk.hessian_form(W, found.Z)) == pytest.approx(-abs(float(found.value)), rel=1e-9)
+    assert float(risk.lowest_curvature(W)) == pytest.approx(-abs(float(found.value)), rel=1e-12)
+    at = [float(risk.loss(W + t * found.Z)) for t in np.linspace(0, 2 * float(found.best), 201)]
+    assert np.argmin(at) == 100
+    assert at[0] - at[100] == pytest.approx(float(found.gain), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lemma_4_the_loss_is_at_most_its_bound(seed):
+    risk, W = problem(seed=seed)
+    sigma = smallest_singular(np.asarray(risk.X))
+    assert float(risk.loss(W)) <= float(risk.bound(W, sigma))
+    assert float(risk.bound(W, 2 * sigma)) == pytest.approx(float(risk.bound(W, sigma)) / 4)
+
+
+def test_lemma_5_no_pair_of_points_in_the_ball_moves_faster():
+    risk, _ = problem(gamma=0.2)
+    B, Y = float(jnp.linalg.norm(risk.X, axis=1).max()), float(jnp.abs(risk.y).max())
+    ball = 2.0
+    limits = smoothness(radius=B, label=Y, ball=ball, gamma=0.2)
+    rng = np.random.default_rng(4)
+    hessian = jax.jit(lambda W: jax.hessian(lambda v: risk(v.reshape(W.shape)))(W.ravel()))
+    for _ in range(10):
+        U, V = (jnp.asarray(rng.standard_normal((DIM, 10))) for _ in range(2))
+        U, V = (ball**0.5 * W / jnp.linalg.norm(W) for W in (U, U + 0.3 * V))
+        apart = float(jnp.linalg.norm(U - V))
+        assert float(jnp.linalg.norm(risk.gradient(U) - risk.gradient(V))) <= limits.gradient * apart
+        assert np.linalg.norm(hessian(U) - hessian(V), 2) <= limits.hessian * apart
+
+
+def test_the_interpolant_has_no_loss_and_the_least_quadratic_form():
+    risk, _ = problem(2 * DIM)
+    W = interpolant(risk.net, np.asarray(risk.X), np.asarray(risk.y))
+    assert float(risk.loss(jnp.asarray(W))) < 1e-24
+    A = np.diag([1.0] * DIM + [-1.0] * DIM)
+    S = W @ A @ W.T
+    X = np.asarray(risk.X)
+    tensors = np.einsum("ni,nj->nij", X, X).reshape(len(X), -1)
+    np.testing.assert_allclose(S.ravel(), np.linalg.lstsq(tensors, np.asarray(risk.y), rcond=None)[0], atol=1e-10)
+
+
+def test_labels_that_cannot_be_had_are_refused():
+    net, X = QuadraticNet(2, 4), np.array([[1.0, 0.0], [-2.0, 0.0]])
+    with pytest.raises(InputError, match="not independent"):
+        interpolant(net, X, [1.0, 2.0])
+    with pytest.raises(InputError, match="2 eigenvalues of one sign, and there are 1"):
+        interpolant(QuadraticNet(2, 2), np.eye(2), [1.0, 2.0])
+
+
+def test_negative_curvature_alone_memorises_and_each_step_gains_its_share():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, DIM))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    risk = QuadraticRisk.of(QuadraticNet(DIM, 2 * DIM + 2), X, rng.standard_normal(5))
+    share = smallest_singular(X) ** 2 / (5 * DIM)  # B = 1
+    W, losses = negative_curvature_descent(risk, risk.net.origin, 200)
+    losses = np.asarray(losses)
+    assert losses[-1] < 1e-6 * losses[0]
+    seen = losses[losses > 1e-12]
+    assert (seen[1:] <= (1 - share) * seen[:-1]).all()
+    assert float(risk.loss(W)) == losses[-1]
+
+
+def test_theorem_4_chooses_an_accuracy_whose_curvature_is_gamma():
+    t = theorem4(samples=20, dim=6, width=14, smallest=0.3, radius=1.5, label=2.0, start=0.7, epsilon=0.05)
+    assert (t.hessian * t.accuracy) ** 0.5 == pytest.approx(t.gamma, rel=1e-12)
+    ball = 2 * (0.7 + 1) / t.gamma
+    limits = smoothness(radius=1.5, label=2.0, ball=ball, gamma=t.gamma)
+    assert t.smoothness == pytest.approx(limits.gradient)
+    assert t.hessian == pytest.approx(limits.hessian)
+    assert t.settings().rate == pytest.approx(1 / t.smoothness)
+    assert t.settings(c=0.25).rate == pytest.approx(0.25 / t.smoothness)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: DescentSettings(0.0, 1.0, 1.0, 1.0, 5), "rate=0"),
+        (lambda: DescentSettings(0.1, 1.0, 1.0, 1.0, 0), "wait=0"),
+        (lambda: algorithm1_settings(smoothness=1, hessian=1, epsilon=2, parameters=3, gap=1), "ε ≤ ℓ²/ρ = 1"),
+        (lambda: algorithm1_settings(smoothness=1, hessian=1, epsilon=0.1, parameters=3, gap=1, c=2), "c ≤ 1"),
+        (lambda: QuadraticRisk.of(QuadraticNet(3, 8), np.ones((2, 2)), [1.0, 2.0]), "X has 2 features"),
+        (lambda: QuadraticRisk.of(QuadraticNet(2, 8), np.eye(2), [1.0, 2.0], gamma=-1), "gamma=-1"),
+    ],
+)
+def test_bad_numbers_are_refused(make, text):
+    with pytest.raises(InputError, match=text):
+        make()
