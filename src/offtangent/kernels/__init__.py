@@ -9,6 +9,7 @@ from offtangent.kernels.closed_forms import (
     relu_both,
     relu_hidden,
     relu_output,
+    tensor_square,
 )
 from offtangent.kernels.cross import Cross
 from offtangent.kernels.deep import deep, hermite_remainder
@@ -32,6 +33,7 @@ __all__ = [
     "relu_output",
     "relu_both",
     "relu3_hidden",
+    "tensor_square",
     "arc_cosine",
     "gaussian",
     "arcsin",

@@ -47,10 +47,16 @@ def _relu3_hidden(pair: Pair, xp: ModuleType) -> Any:
     return pair.inner * (pair.r * pair.s) ** 2 * (arc2(pair, xp) / (8 * np.pi))
 
 
+def _tensor_square(pair: Pair, xp: ModuleType) -> Any:  # noqa: ARG001
+    return pair.inner**2
+
+
 relu_hidden = AngularKernel("relu_hidden", _relu_hidden, series.relu_hidden, 1.0)
 relu_output = AngularKernel("relu_output", _relu_output, series.relu_output, 1.0)
 relu_both = AngularKernel("relu_both", _relu_both, series.relu_both, 1.0)
 relu3_hidden = AngularKernel("relu3_hidden", _relu3_hidden, series.relu3_hidden, 3.0)
+tensor_square = AngularKernel("tensor_square", _tensor_square, series.tensor_square, 2.0)
+"""(xᵀx')², the inner product of x ⊗ x and x' ⊗ x': what quadratic networks can tell apart (Ge, Wang & Zhao 2019)."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,11 @@ def relu3_hidden(terms: int) -> Coefficients:
     return np.concatenate(([0.0], arc_cosine(2, terms)[:-1])) / 8
 
 
+def tensor_square(terms: int) -> Coefficients:
+    """The square alone."""
+    return (np.arange(_at_least_one(terms)) == 2).astype(np.float64)
+
+
 def arc_cosine(order: int, terms: int) -> Coefficients:
     """Of J_n/π: J_0 = π/2 + arcsin c, and J_n' = n² J_{n−1} with J_1(0) = 1, J_2(0) = π/2."""
     terms = _at_least_one(terms)

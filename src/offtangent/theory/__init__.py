@@ -170,6 +170,7 @@ from offtangent.theory.signs import (
 from offtangent.theory.sphere_expressivity import SparseExpression, SphereRidge, express_sparse
 from offtangent.theory.survey import LandscapePoint, landscape_survey
 from offtangent.theory.tangent import LinearPart, TangentFeatures
+from offtangent.theory.tensor_squares import SmallestSingular, leave_one_out_distances, smallest_singular
 
 __all__ = [
     "Complexity",
@@ -356,4 +357,7 @@ __all__ = [
     "interpolant",
     "negative_curvature_descent",
     "smoothness",
+    "SmallestSingular",
+    "leave_one_out_distances",
+    "smallest_singular",
 ]
