@@ -5,7 +5,7 @@ JAX and scikit-learn are imported only by the functions that need them.
 """
 
 from offtangent.data.checks import check_inputs, check_labels, check_not_parallel
-from offtangent.data.distributions import gaussian, hypercube, noisy_xor, sphere
+from offtangent.data.distributions import gaussian, hypercube, noisy_xor, smooth_inputs, sphere
 from offtangent.data.duplicates import Merged, merge_duplicates
 from offtangent.data.fetch import available, checksum, download
 from offtangent.data.files import UserData, load
@@ -28,6 +28,7 @@ __all__ = [
     "sphere",
     "hypercube",
     "noisy_xor",
+    "smooth_inputs",
     "gaussian",
     "LowDegreePlusSparse",
     "QuadraticPlusCubic",

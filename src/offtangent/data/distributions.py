@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
+from offtangent.data.checks import check_inputs
 from offtangent.data.keys import PRNGKeyArray, check_count, check_key
 
 
@@ -51,6 +52,19 @@ def gaussian(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n dim
     _check(n, dim, key)
     with jax.enable_x64(True):
         return np.array(jax.random.normal(key, (n, dim), dtype=np.float64))
+
+
+def smooth_inputs(X: object, noise: float | int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:
+    """X with N(0, noise²) added to every entry: smoothed analysis, where x̄ = x + N(0, vI) has v = noise².
+
+    >>> import jax
+    >>> smooth_inputs([[1.0, 2.0]], 0, key=jax.random.key(0))
+    array([[1., 2.]])
+    """
+    inputs = check_inputs(X)
+    if not 0 <= noise < math.inf:
+        raise InputError(f"noise={noise:g}: a standard deviation must be finite and not negative.")
+    return inputs + noise * gaussian(*inputs.shape, key=key)
 
 
 def _check(n: int, dim: int, key: PRNGKeyArray) -> None:

@@ -216,6 +216,16 @@ def rates(problems: list[Problem], *, rank: int, strengths: tuple[float, ...], r
     return np.minimum(rate, 1 / curvature)
 
 
+def risk_curvature(problems: list[Problem], *, rank: int, fresh: int) -> Float[np.ndarray, " s"]:
+    """The largest eigenvalue of R₁'s form on this many fresh inputs: λ₁R₁ adds 2λ₁ times it to the Hessian."""
+    found = []
+    for one in problems:
+        features = TangentFeatures.of(one.net, one.X_test[:fresh])
+        known = one.training.images(one.X_test[:fresh], rank)
+        found.append(float(np.linalg.eigvalsh((features.gram() - known @ known.T) / fresh)[-1]))
+    return np.array(found)
+
+
 def descent(each: Float[np.ndarray, "s l"]) -> optax.GradientTransformation:
     """Plain gradient descent with a rate for each network."""
     return optax.stateless(lambda updates, _: -jnp.asarray(each, updates.dtype)[:, :, None, None] * updates)

@@ -5,8 +5,10 @@ linear term overfits. $Q_1$, $Q_2$, $Q_3$ are eigenvectors of the feature covari
 $Q_1$ the first $n_1$ = d + 1, which fit linear functions; $Q_2$ those of degree 2, in which any movement is felt on
 the population; $Q_3$ the rest, in which the weights may go far, and $f_Q$ with them.
 
-Figure 1's problem on the sphere, by perturbed gradient descent (21) from W = 0, without $R_3$ and with it. At some
-steps W is split into its parts, in Frobenius norm; Σ comes from inputs without labels, several times as many as $n_2$.
+Figure 1's problem on the sphere, by perturbed gradient descent (21) from W = 0: without regularisers, with $R_3$, and
+with $R_1$ and $R_3$ as in the theorem, where $R_1$ holds movement in $Q_2$ down (on 100 fresh inputs at every step, as
+in the authors' code). At some steps W is split into its parts, in Frobenius norm; Σ comes from inputs without labels,
+several times as many as $n_2$.
 """
 
 from dataclasses import dataclass
@@ -22,17 +24,18 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.nichani import _joint, directions_report
 from offtangent.report import Figure
 from offtangent.special.sphere import polynomial_dimension
-from offtangent.theory import R1, FeatureCovariance, Movement, furthest
+from offtangent.theory import R1, FeatureCovariance, Movement, RandomisedR1, Stacked, furthest
 from offtangent.training import perturbed_descent, train
 
 NOISE = 0.02  # σ of (21), the Frobenius norm of a step's noise over the rate
 RATE = {"softplus": 0.5, "sigmoid": 3.0}
-STRENGTHS = (0.0, 10.0)  # λ₃
+ARMS = {"none": (0.0, 0.0), "R3": (0.0, 10.0), "R1 R3": (1.0, 10.0)}  # λ₁ and λ₃
+FRESH = 100  # inputs of R₁ at every step
 
 
 @dataclass(frozen=True)
 class Path:
-    """Training without and with R₃, for all seeds at once."""
+    """Training without regularisers, with R₃, and with R₁ and R₃, for all seeds at once."""
 
     sigma: str
     dim: int
@@ -78,8 +81,8 @@ def cells(config: Config) -> list[Path]:
 
 
 def cost(cell: Path) -> Cost:
-    networks = len(cell.seeds) * len(STRENGTHS)
-    entries = networks * cell.samples * cell.width
+    networks = len(cell.seeds) * len(ARMS)
+    entries = networks * (cell.samples + FRESH) * cell.width
     once = len(cell.seeds) * (9 * cell.unlabelled**3 + cell.unlabelled**2 * cell.width)
     looks = 30 * networks * (2 * cell.unlabelled + cell.tests) * cell.width * 2 * cell.dim
     memory = 4 * (4 * entries + networks * cell.unlabelled * cell.width) + 32 * cell.unlabelled**2
@@ -115,13 +118,18 @@ def run(cell: Path) -> xr.Dataset:
         movements.append(Movement.of(covariance, blocks, training=one.training, rank=rank))
         risks.append(R1.of(covariance, rank))
         sizes.append((*blocks.sizes, one.training.known - rank))
-    learners = _joint.Learners.of(problems, rank=rank, strengths=STRENGTHS, model="joint")
-    rate = _joint.rates(problems, rank=rank, strengths=STRENGTHS, rate=RATE[cell.sigma]).min()
+    on_risk, strengths = zip(*ARMS.values(), strict=True)
+    learners = _joint.Learners.of(problems, rank=rank, strengths=strengths, model="joint")
+    base = _joint.rates(problems, rank=rank, strengths=strengths, rate=RATE[cell.sigma])
+    added = _joint.risk_curvature(problems, rank=rank, fresh=FRESH)[:, None] * np.array(on_risk)
+    rate = (1 / (1 / base + 2 * added)).min()
+    risk = Stacked.of(*(RandomisedR1.of(one.training, rank, samples=FRESH, law="sphere") for one in problems))
+    penalty = (risk, np.array(on_risk, np.float32))
     X, y = _joint.rows(problems)
     at = _joint.looks(cell.steps, 30)
     history = train(
-        learners, _joint.begin(problems, count=len(STRENGTHS), scale=0.0), X, y,
-        optimiser=perturbed_descent(float(rate), noise=NOISE, key=jax.random.key(5)),
+        learners, _joint.begin(problems, count=len(ARMS), scale=0.0), X, y,
+        optimiser=perturbed_descent(float(rate), noise=NOISE, regularisers=(penalty,), key=jax.random.key(5)),
         steps=cell.steps, record_at=at, precision=cell.precision,
         record={
             "seen": _joint.Seen.of(problems, learners), "test": _joint.Tested.of(problems, learners),
@@ -130,7 +138,7 @@ def run(cell: Path) -> xr.Dataset:
         },
     )  # fmt: skip
     seen, test, went, energies = (history.records[name] for name in ("seen", "test", "went", "energies"))
-    axes = ("look", "seed", "strength")
+    axes = ("look", "seed", "arm")
     names = ("Q1", "Q2", "Q3", "V2", "furthest", "risk")
     return xr.Dataset(
         {
@@ -143,7 +151,7 @@ def run(cell: Path) -> xr.Dataset:
             "rate": float(rate),
             "size": ("block", np.array(sizes[0])),
         }
-    ).assign_coords(look=at, seed=list(cell.seeds), strength=list(STRENGTHS), block=["Q1", "Q2", "Q3", "V2"])
+    ).assign_coords(look=at, seed=list(cell.seeds), arm=list(ARMS), block=["Q1", "Q2", "Q3", "V2"])
 
 
 def claims(results: Results) -> list[Claim]:

@@ -1,0 +1,1 @@
+"""Ge, Wang & Zhao (2019): mildly overparametrised networks memorise."""
