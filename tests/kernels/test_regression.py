@@ -96,8 +96,11 @@ def test_a_ball_that_holds_the_interpolant_needs_no_ridge():
     spectrum = Spectrum.of(relu_hidden.exact(X))
     size = float(np.sqrt(ONE @ np.linalg.solve(relu_hidden.exact(X), ONE)))
     assert ridge_for_norm(spectrum, ONE, 1.001 * size) == 0.0 < ridge_for_norm(spectrum, ONE, 0.999 * size)
+    assert ridge_for_norm(spectrum, 0 * ONE, 1.0) == 0.0
     with pytest.raises(InputError, match="norm=0 must be positive"):
         ridge_for_norm(spectrum, ONE, 0)
+    with pytest.raises(InputError, match="kernel is zero"):
+        ridge_for_norm(Spectrum.of(np.zeros((2, 2))), ONE[:2], 1.0)
 
 
 def test_a_prediction_does_not_depend_on_how_many_rows_are_done_at_once(monkeypatch):

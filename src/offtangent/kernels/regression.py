@@ -174,7 +174,11 @@ def ridge_for_norm(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], norm: float
     values = np.maximum(spectrum.values, 0.0)
     energies = ((spectrum.vectors.T @ columns) ** 2).sum(axis=1)
     used = values > len(values) * np.finfo(float).eps * values.max()  # labels outside of the range fit at no norm
+    if not used.any():
+        raise InputError("The kernel is zero on these inputs: there is no f but zero, and no ridge to choose.")
     values, energies = values[used], energies[used]
+    if not energies.any():
+        return 0.0
 
     def excess(log_ridge: float) -> float:
         return float(np.log((values * energies / (values + np.exp(log_ridge)) ** 2).sum()) - 2 * np.log(norm))
