@@ -139,11 +139,9 @@ def test_a_level_that_is_crossed_at_two_dimensions_alone_is_not_judged():
     assert "Tested in profile paper" in fig2.claims(low)[0].note
 
 
-def test_a_dimension_where_the_level_is_not_crossed_is_left_out_and_told():
+def test_one_dimension_where_the_level_is_not_crossed_leaves_the_claim_open_and_the_slope_of_the_others_told():
     results = Results("paper", tuple((cell, data + (cell.dim == 100)) for cell, data in invented(2.0, tilt=0.02)))
-    fewer, roughly = fig2.claims(results)
-    assert fewer.verdict == roughly.verdict == Verdict.HOLDS
-    assert "d = 10, 20, 40, 3 seeds" in roughly.measured
-    assert (
-        "Left out: not every seed crosses the level within the sizes tried (d = 100: a test loss of 1." in roughly.note
-    )
+    for claim in fig2.claims(results):
+        assert claim.verdict == Verdict.UNTESTABLE
+        assert "d = 100: a test loss of 1." in claim.note
+        assert "Over d = 10, 20, 40 alone the slope is 2.00" in claim.note

@@ -77,6 +77,7 @@ class R1(Regulariser):
     @classmethod
     def of(cls, covariance: FeatureCovariance, rank: int) -> "R1":
         """Costs and memory as of `SampleResidual` on the N inputs, or of `OperatorResidual`."""
+        _check_covariance(covariance)
         source, dtype = covariance.source, covariance.net.W0.dtype
         if isinstance(source, Samples):
             vectors = source.vectors[:, : covariance.check_rank(rank)]
@@ -96,6 +97,7 @@ class R2(Regulariser):
 
     @classmethod
     def of(cls, covariance: FeatureCovariance, rank: int) -> "R2":
+        _check_covariance(covariance)
         basis = covariance.basis(0, rank)
         return cls(basis, jnp.asarray(covariance.values[:rank], covariance.net.W0.dtype))
 
@@ -133,6 +135,7 @@ class R3(Regulariser):
     @classmethod
     def of(cls, covariance: FeatureCovariance, X: Float[AnyArray, "n inputs"], rank: int) -> "R3":
         """With the population's Π_{>r}. Time O((n + N)dm + (n + N)r), or O(ndm + rdm) with harmonics."""
+        _check_covariance(covariance)
         basis = covariance.basis(0, rank)
         linear = TangentFeatures.of(covariance.net, X).linear()
         return cls(linear, jnp.asarray(covariance.images(X, rank), linear.X.dtype), basis)
@@ -214,6 +217,14 @@ class Stacked(Regulariser):
         check_key(key)
         assert key is not None
         return eqx.filter_vmap(lambda R, W, key: R(W, key))(self.each, W, jax.random.split(key, len(W)))
+
+
+def _check_covariance(covariance: object) -> None:
+    if not isinstance(covariance, FeatureCovariance):
+        raise InputError(
+            f"covariance is a {type(covariance).__name__}: expected a FeatureCovariance, such as "
+            "FeatureCovariance.of_samples(net, X) of inputs without labels."
+        )
 
 
 def _count(rank: int, n: int) -> int:

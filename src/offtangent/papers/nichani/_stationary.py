@@ -37,6 +37,7 @@ from offtangent.training import perturbed_descent
 SIGMAS = {"softplus": activation("softplus"), "sigmoid": shifted("sigmoid", 1.0)}
 RATES = {"softplus": 1.0, "sigmoid": 8.0}  # η: the features of the sigmoid are an eighth in square
 SLOW = 0.25  # times that, for Theorem 4's ε_min and few samples, where λ₃R₃ is steep
+TESTS = 4000  # fresh inputs for the networks that start at zero
 NOISE = 0.1  # σ: the length of the noise on a gradient
 LOOSE = 1e-2  # tolerance of a curvature, over the largest
 
@@ -190,11 +191,19 @@ def descents(cell: Descents) -> xr.Dataset:
                 "bound": bound.bound,
                 "opt": bound.opt,
                 "inexactness": bound.inexactness,
+                "train": _loss(one, one.star.X, path[-1, seed]),
+                "test": _loss(one, on_sphere(TESTS, cell.dim, key=jax.random.key(1000 + seed)), path[-1, seed]),
             }
         )
     choice = regulariser_choice(cell.dim, cell.width, 1, cell.epsilon)
     table = xr.concat([xr.Dataset(row) for row in rows], dim="seed").assign_coords(look=[0, *looks])
-    return table.assign(nu=choice.gradient, gamma=choice.curvature, asked=choice.landscape_width(cell.samples))
+    return table.assign(
+        nu=choice.gradient,
+        gamma=choice.curvature,
+        asked=choice.landscape_width(cell.samples),
+        allowed=choice.loss_bound(cell.samples),
+        generalising=choice.generalising_width,
+    )
 
 
 def learned(cell: Learned) -> xr.Dataset:

@@ -61,6 +61,7 @@ class Config:
     strengths: tuple[float, ...] = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)  # λ₃, on the mean
     seeds: tuple[int, ...] = _joint.SEEDS
     beside: int = 1  # how many of the settings have the other learners as well
+    small: int | None = None  # a dimension at which the authors' setting is run as well: f_Q alone may win there
     precision: str = "highest"
 
 
@@ -71,7 +72,7 @@ PROFILES = {
     ),
     "laptop": Config(
         dim=30, width=600, steps=1500, tests=2000, settings=(("sphere", "softplus", 0.5, 1),),
-        strengths=(0.0, 0.1, 1.0, 10.0, 100.0),
+        strengths=(0.0, 0.1, 1.0, 10.0, 100.0), small=10,
     ),
     "paper": Config(
         dim=100, width=10_000, steps=20_000, tests=10_000,
@@ -79,14 +80,21 @@ PROFILES = {
             ("sphere", "softplus", 0.5, 1), ("gaussian", "sigmoid", 1.0, 1), ("sphere", "sigmoid", 3.0, 1),
             ("gaussian", "softplus", 0.5, 1), ("gaussian", "sigmoid", 1.0, 0),
         ),
-        beside=2, precision="tensorfloat32",
+        beside=3, small=10, precision="tensorfloat32",
     ),
 }  # fmt: skip
 
 
 def cells(config: Config) -> list[Sweep]:
     joint, others = {"joint": config.strengths}, {name: OTHERS[name] for name in config.others}
-    return [
+    small = [] if config.small is None else [
+        Sweep(
+            "gaussian", "sigmoid", model, config.small, int(config.small**1.5), 300, 1500, 1.0, config.small + 1,
+            strengths, config.tests, config.seeds, config.precision,
+        )
+        for model, strengths in (joint | others).items()
+    ]  # fmt: skip
+    return small + [
         Sweep(
             setting, sigma, model, config.dim, int(config.dim**1.5), config.width, config.steps, rate,
             config.dim + more, strengths, config.tests, config.seeds, config.precision,

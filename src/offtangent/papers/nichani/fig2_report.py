@@ -39,13 +39,13 @@ class _Target:
     def where(self) -> str:
         cell = self.cell
         return (
-            f"d = {', '.join(f'{d:.0f}' for d in self.dims[self.known])}, {cell.seeds} seeds, width {cell.width}, "
+            f"d = {', '.join(f'{d:.0f}' for d in self.dims)}, {cell.seeds} seeds, width {cell.width}, "
             f"{cell.steps} steps of rate {cell.rate:g}"
         )
 
     def means(self) -> Float[np.ndarray, "k"]:
         """n/d², geometric means over seeds."""
-        return np.exp(np.log(self.ratios[:, self.known]).mean(axis=0))
+        return np.exp(np.log(self.ratios).mean(axis=0))
 
     def unreached(self) -> str:
         told = []
@@ -58,7 +58,15 @@ class _Target:
                 told.append(
                     f"d = {cell.dim}: a test loss of {loss:.3f} at n = {cell.multiples[last]}d², trained to {fit:.3f}"
                 )
-        return f"not every seed crosses the level within the sizes tried ({'; '.join(told)})."
+        return f"Not every seed crosses the level within the sizes tried: {'; '.join(told)}."
+
+    def elsewhere(self) -> str:
+        """The slope over the other dimensions, which says nothing of the one where more samples are needed."""
+        if self.known.sum() < 3:
+            return ""
+        slope = slope_interval(self.dims[self.known], self.found[:, self.known])
+        dims = ", ".join(f"{d:.0f}" for d in self.dims[self.known])
+        return f" Over d = {dims} alone the slope is {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]."
 
 
 def _targets(results: Results, level: float) -> list[_Target]:
@@ -73,23 +81,21 @@ def claims(results: Results, level: float) -> list[Claim]:
 def _of(target: _Target) -> list[Claim]:
     head = f"Dense quadratic plus sparse cubic, {NAMES[target.name]}: the smallest n with a test loss below 0.1"
     fewer = f"{head} grows more slowly than d³, the number that a kernel needs"
-    roughly = f"{head} roughly scales with d²: it grows no faster"
-    if target.known.sum() < 3:
-        why = target.unreached().capitalize()
+    roughly = f"{head} grows no faster than d² (the paper: it roughly scales with d²)"
+    if not target.known.all():
+        why = target.unreached() + target.elsewhere()
         if target.results.profile == "paper":
             return [Claim(SOURCE, text, "", Verdict.UNTESTABLE, note=why) for text in (fewer, roughly)]
         return [
             Claim.not_testable(source=SOURCE, statement=text, profile="paper", why=why) for text in (fewer, roughly)
         ]
-    slope = slope_interval(target.dims[target.known], target.found[:, target.known])
+    slope = slope_interval(target.dims, target.found)
     ratios = ", ".join(f"{one:.1f}" for one in target.means())
     within = "within" if slope.low <= 2 <= slope.high else "outside"
     note = f"n/d²: {ratios}; in the paper's figure about {PAPER} throughout. The exponent 2 is {within} the interval."
     if target.name == "code":
         sizes = ", ".join(f"{float(data['size']):.3f}" for _, data in target.results)
         note += f" The quadratic's variance is {sizes}: where it is below 0.1, it need not be learnt."
-    if not target.known.all():
-        note += f" Left out: {target.unreached()}"
     words: dict[str, Any] = {
         "source": SOURCE,
         "measured": f"log-log slope in d of n, between two sizes tried by interpolation in log n, 95 % interval, "

@@ -192,7 +192,7 @@ def _assumptions(cell: Any, data: xr.Dataset) -> list[Claim]:
     return [
         Claim.at_most(
             largest, 1 + ROUNDING, source="Assumption 2", inside=math.isfinite(largest),
-            statement="|σ|, |σ'| and |σ''| are at most 1",
+            statement="|σ|, |σ'| and |σ''| are at most 1 (printed: less than 1, which the sigmoid's supremum is not)",
             measured=f"largest of the three suprema, {cell.activation}",
             note="" if math.isfinite(largest) else "σ itself has no bound; Σ has only σ' in it.",
         ),
