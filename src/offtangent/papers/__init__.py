@@ -36,6 +36,13 @@ PAPERS = (
         2022,
         ("fig1", "spectrum", "constructions", "directions", "appendix_g", "fig2", "taylor"),
     ),
+    Paper(
+        "ge_wang_zhao",
+        "Ge, Wang, Zhao",
+        "Mildly Overparametrized Neural Nets Can Memorize Training Data Efficiently",
+        2019,
+        ("synthetic",),
+    ),
 )
 
 __all__ = ["PAPERS", "Paper"]

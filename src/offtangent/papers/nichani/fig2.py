@@ -79,7 +79,7 @@ PROFILES = {
         rate=0.2,
     ),
     "laptop": Config(
-        dims=(6, 8, 10, 12, 14), multiples=(4, 8, 12, 16, 24, 36, 54), together=4000, targets=("normalised",), seeds=4,
+        dims=(6, 8, 12), multiples=(4, 8, 12, 16, 24, 36, 54), together=4000, targets=("normalised",), seeds=4,
         steps=2000, rate=0.15,
     ),
     "paper": Config(

@@ -1,0 +1,64 @@
+"""Ge, Wang & Zhao, the synthetic example in its smoke profile; and that wrong numbers would be found out."""
+
+import numpy as np
+import pytest
+
+from offtangent.lab import Results
+from offtangent.papers.ge_wang_zhao import _paths, synthetic
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    cells = synthetic.cells(synthetic.PROFILES["smoke"])
+    return Results("smoke", tuple((cell, synthetic.run(cell)) for cell in cells))
+
+
+def failing(results):
+    return {claim.source for claim in synthetic.claims(results) if claim.verdict == "fails"}
+
+
+def changed(results, method, **faults):
+    pairs = tuple(
+        (cell, data.assign({name: fault(data) for name, fault in faults.items()}) if cell.method == method else data)
+        for cell, data in results
+    )
+    return failing(Results("smoke", pairs))
+
+
+def test_every_claim_holds_and_there_are_figures(smoke):
+    claims = synthetic.claims(smoke)
+    assert {claim.verdict for claim in claims} == {"holds"}
+    assert len(claims) == 8
+    assert len(synthetic.draw(smoke)) == 2
+    assert all(synthetic.cost(cell).flops > 0 and synthetic.cost(cell).bytes > 0 for cell, _ in smoke)
+
+
+@pytest.mark.parametrize(
+    ("method", "source"),
+    [
+        ("gradient descent", "Figures 2, 5"),
+        ("algorithm 1", "Theorem 4"),
+        ("negative curvature", "Lemma 3"),
+        ("closed form", "Theorem 1"),
+    ],
+)
+def test_a_way_that_did_not_arrive_would_be_found_out(smoke, method, source):
+    found = changed(smoke, method, loss=lambda data: data["loss"] + 1e-3, bound=lambda _: 1.0)
+    assert source in found
+
+
+def test_descent_that_left_the_saddle_by_itself_would_be_found_out(smoke):
+    assert changed(smoke, "from the saddle", loss=lambda data: data["loss"] * 0.99) == {"Section 2.3"}
+
+
+def test_a_loss_above_lemma_1s_bound_and_samples_not_in_general_position_would_be_found_out(smoke):
+    assert changed(smoke, "gradient descent", bound=lambda data: data["loss"][-1] / 2) == {"Lemmas 1, 4"}
+    assert changed(smoke, "closed form", lower=lambda _: 0.0) == {"Theorem 4"}
+    assert changed(smoke, "negative curvature", share=lambda _: 0.9) == {"Lemmas 3, 4"}
+
+
+def test_samples_are_the_papers():
+    X, y = _paths.sample(2000, 5, 0)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
+    assert np.abs(y).max() <= 1
+    assert abs(y.var() - 1 / 3) <= 5 * (4 / 45 / len(y)) ** 0.5  # the variance of y² is 4/45
