@@ -94,3 +94,15 @@ def test_the_guide_to_good_directions_runs_and_splits_the_weights() -> None:
     parts = names["exact"].split(names["W"], *names["blocks"].ends)
     np.testing.assert_allclose(sum(parts), names["W"], atol=1e-6)
     assert names["moved"].names == ("Q1", "Q2", "Q3", "V2")
+
+
+def test_the_guide_to_memorisation_runs_and_every_way_arrives() -> None:
+    names: dict[str, Any] = {}
+    for code in blocks(ROOT / "docs" / "memorisation.md", "python"):
+        exec(compile(code, "memorisation.md", "exec"), names)
+    risk = names["risk"]
+    assert float(names["losses"][-1]) < 1e-6 * float(names["losses"][0])
+    assert bool(names["found"].returned)
+    assert float(names["found"].loss) < 1e-5
+    assert float(risk.loss(jax.numpy.asarray(names["W"], jax.numpy.float32))) < 1e-8
+    assert names["ot"].theory.memorisation(60_000, 784).fits
