@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.report import PALETTE, line, new_plot, points, style
+from offtangent.report import PALETTE, line, new_plot, points, style, tiles
 
 X = np.array([1.0, 10.0, 100.0])
 
@@ -23,6 +23,15 @@ def test_a_line_s_band_runs_there_and_back():
 def test_a_band_leaves_out_what_is_not_finite():
     plot = line(new_plot(), X, X, name="a", colour="blue", band=(np.array([0, np.nan, 99]), X + 1))
     np.testing.assert_array_equal(plot.data[0].x, [1, 100, 100, 1])
+
+
+def test_tiles_have_a_row_for_each_y_and_go_from_clear_to_the_colour():
+    plot = tiles(new_plot(), X, X[:2], np.array([[0.0, 0.5, 1.0], [1.0, 0.0, 0.0]]), name="share", colour="blue")
+    (drawn,) = plot.data
+    assert np.asarray(drawn.z).shape == (2, 3)
+    assert [shade for _, shade in drawn.colorscale] == ["rgba(0, 114, 178, 0.05)", "rgba(0, 114, 178, 0.9)"]
+    with pytest.raises(InputError, match=r"z has shape \(3, 2\): expected \(2, 3\)"):
+        tiles(new_plot(), X, X[:2], np.zeros((3, 2)), name="share", colour="blue")
 
 
 def test_error_bars_end_at_the_band():

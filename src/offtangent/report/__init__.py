@@ -7,7 +7,7 @@ The room knows nothing about experiments: it takes plain frozen dataclasses. Eve
 between dollar signs; everything else in it is shown as it is written.
 """
 
-from offtangent.report.figures import PALETTE, Figure, line, new_plot, points, style
+from offtangent.report.figures import PALETTE, Figure, line, new_plot, points, style, tiles
 from offtangent.report.page import Badge, Block, Cell, Kind, Note, Page, Section, Table, render, write
 from offtangent.report.text import to_html
 
@@ -25,6 +25,7 @@ __all__ = [
     "new_plot",
     "line",
     "points",
+    "tiles",
     "style",
     "render",
     "write",

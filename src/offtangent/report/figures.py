@@ -138,6 +138,19 @@ def points(
     return plot
 
 
+def tiles(plot: Plot, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, name: str, colour: str) -> Plot:
+    """Add a table of shares between 0 and 1, z of shape (len(y), len(x)), as tiles from clear to `colour`."""
+    xs, ys, zs = (np.asarray(values, float) for values in (x, y, z))
+    if zs.shape != (len(ys), len(xs)):
+        raise InputError(f"z has shape {zs.shape}: expected ({len(ys)}, {len(xs)}), a row for each y.")
+    red, green, blue = (int(_colour(colour)[i : i + 2], 16) for i in (1, 3, 5))
+    scale = [[share, f"rgba({red}, {green}, {blue}, {0.05 + 0.85 * share:g})"] for share in (0.0, 1.0)]
+    bar = {"title": {"text": name, "side": "right", "font": {"size": 12}}, "thickness": 10, "outlinewidth": 0}
+    plot.add_heatmap(x=xs, y=ys, z=zs, zmin=0, zmax=1, colorscale=scale, colorbar=bar, name=name, xgap=1, ygap=1)
+    plot.update_layout(showlegend=True)  # also where a single line lies over the tiles
+    return plot
+
+
 def style(plot: Plot, *, x: str, y: str, log_x: bool = False, log_y: bool = False) -> Plot:
     """Give the plot its axis titles (plain text, with units) and the house style; call it last.
 

@@ -1,0 +1,138 @@
+r"""A figure that the paper lacks: which networks memorise how many samples, with the theory's lines drawn in.
+
+Random labels on random inputs of norm 1; a network counts as having memorised them when training brings f below
+10⁻⁴ f(0). Four diagrams: n against the width r at a fixed dimension; n against the dimension d with r = 2d + 2; and n
+against the number k of random features $(r_i^T x)^p$, p = 2 and 3, with r = 2k + 2. Lines: $n = \binom{d+1}{2}$ (with k
+for d), beyond which labels exist that no quadratic form has; r = 2d + 2; and the number $D_d^{2p}$ of polynomials of
+degree 2p, which features cannot get beyond.
+
+All networks of a diagram are trained in one program: fewer samples, neurons or inputs are masked. Adam, with a rate
+that falls to zero; near the line σ_min is small and training is slow, so what is shown there is what this many steps
+do.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+from jaxtyping import Array, Float
+
+from offtangent.lab import Claim, Cost, Results
+from offtangent.papers.ge_wang_zhao import phases_report
+from offtangent.papers.ge_wang_zhao._diagram import Diagram, inputs, width
+from offtangent.report import Figure
+
+RATE, START = 0.03, 0.3
+
+
+@dataclass(frozen=True)
+class Config:
+    diagrams: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int, int], ...]
+    steps: int
+    seeds: int
+
+
+def _spread(most: int, count: int) -> tuple[int, ...]:
+    return tuple(int(n) for n in np.unique(np.linspace(most / count, most, count).round()))
+
+
+PROFILES = {
+    "smoke": Config((("width", (2, 6, 14), (6, 12, 30), 6, 1),), steps=1500, seeds=2),
+    "laptop": Config(
+        (
+            ("width", (2, 4, 6, 10, 14, 18), _spread(40, 8), 6, 1),
+            ("dimension", (2, 3, 4, 6, 8), _spread(48, 8), 0, 1),
+            ("features", (2, 3, 4, 6, 8, 10), _spread(48, 8), 4, 2),
+            ("features", (2, 3, 4, 6, 8), _spread(40, 8), 3, 3),
+        ),
+        steps=2000, seeds=3,
+    ),
+    "paper": Config(
+        (
+            ("width", (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28), _spread(64, 16), 8, 1),
+            ("dimension", tuple(range(2, 14)), _spread(112, 16), 0, 1),
+            ("features", (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14), _spread(56, 14), 4, 2),
+            ("features", (2, 3, 4, 5, 6, 7, 8, 9, 10), _spread(42, 14), 3, 3),
+        ),
+        steps=20_000, seeds=10,
+    ),
+}  # fmt: skip
+
+
+def cells(config: Config) -> list[Diagram]:
+    return [Diagram(*diagram, config.steps, config.seeds) for diagram in config.diagrams]
+
+
+def cost(cell: Diagram) -> Cost:
+    widest, most = max(width(cell, size) for size in cell.sizes), max(inputs(cell, size) for size in cell.sizes)
+    networks = len(cell.sizes) * len(cell.samples) * cell.seeds
+    entries = networks * max(cell.samples) * widest
+    return Cost(cell.steps * 6 * entries * most, 16 * entries + 1e6)
+
+
+def run(cell: Diagram) -> xr.Dataset:
+    found = [_seed(cell, seed) for seed in range(cell.seeds)]
+    return xr.Dataset({"left": (("seed", "n", "size"), np.stack(found))}).assign_coords(
+        n=list(cell.samples), size=list(cell.sizes)
+    )
+
+
+def claims(results: Results) -> list[Claim]:
+    return phases_report.claims(results.where(Diagram))
+
+
+def draw(results: Results) -> list[Figure]:
+    return phases_report.figures(results.where(Diagram))
+
+
+def _seed(cell: Diagram, seed: int) -> Float[np.ndarray, "n size"]:
+    """The last f/f(0) of every network of one seed; they share their samples."""
+    rng = np.random.default_rng(seed)
+    most, widest = max(inputs(cell, s) for s in cell.sizes), max(width(cell, s) for s in cell.sizes)
+    rows = max(cell.samples)
+    X = np.zeros((len(cell.sizes), rows, most))
+    raw, weights = rng.standard_normal((rows, max(most, cell.dim))), rng.standard_normal((most, max(most, cell.dim)))
+    for i, size in enumerate(cell.sizes):
+        seen = raw[:, : cell.dim] if cell.axis != "dimension" else raw[:, :size]
+        if cell.axis == "features":
+            seen = seen / np.linalg.norm(seen, axis=1, keepdims=True)
+            seen = (seen @ weights[:size, : cell.dim].T) ** cell.power
+        X[i, :, : seen.shape[1]] = seen / np.linalg.norm(seen, axis=1, keepdims=True)
+    y = rng.uniform(-1, 1, rows)
+    half = np.arange(widest // 2)
+    kept = np.array([np.tile(half < width(cell, size) // 2, 2) for size in cell.sizes], float)
+    used = (np.arange(rows) < np.array(cell.samples)[:, None]) / np.array(cell.samples)[:, None]
+    start = START * rng.standard_normal((len(cell.samples), len(cell.sizes), most, widest)) / np.sqrt(most)
+    last = _train(*(jnp.asarray(part, jnp.float32) for part in (start, X, y, kept, used)), cell.steps)
+    return np.asarray(last, np.float64) / (0.25 * used @ y**2)[:, None]
+
+
+@partial(jax.jit, static_argnames="steps")
+def _train(
+    W: Float[Array, "n size d r"],
+    X: Float[Array, "size rows d"],
+    y: Float[Array, "rows"],
+    kept: Float[Array, "size r"],
+    used: Float[Array, "n rows"],
+    steps: int,
+) -> Float[Array, "n size"]:
+    half = W.shape[-1] // 2
+
+    def losses(W: Array) -> Array:
+        squares = jnp.einsum("srd,nsdm->nsrm", X, W, precision="highest") ** 2 * kept[:, None, :]
+        outputs = squares[..., :half].sum(-1) - squares[..., half:].sum(-1)
+        return 0.25 * jnp.einsum("nsr,nr->ns", (outputs - y) ** 2, used)
+
+    optimiser = optax.adam(optax.cosine_decay_schedule(RATE, steps))
+
+    def step(_: Any, carry: tuple[Array, optax.OptState]) -> tuple[Array, optax.OptState]:
+        W, state = carry
+        updates, state = optimiser.update(jax.grad(lambda W: losses(W).sum())(W), state)
+        return optax.apply_updates(W, updates), state
+
+    return losses(jax.lax.fori_loop(0, steps, step, (W, optimiser.init(W)))[0])
