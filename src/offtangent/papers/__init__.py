@@ -41,7 +41,7 @@ PAPERS = (
         "Ge, Wang, Zhao",
         "Mildly Overparametrized Neural Nets Can Memorize Training Data Efficiently",
         2019,
-        ("synthetic", "phases"),
+        ("synthetic", "mnist", "phases", "lemmas"),
     ),
 )
 

@@ -43,6 +43,18 @@ from offtangent.theory.feature_norms import (
     input_spread,
     matrix_rademacher,
 )
+from offtangent.theory.feature_squares import (
+    decoupled_subspace,
+    feature_norm_bound,
+    feature_rows,
+    feature_square_floor,
+    most_features,
+    net_expansion,
+    perturbed_feature_norm_bound,
+    perturbed_singular_floor,
+    spanning_floor,
+    squared_features,
+)
 from offtangent.theory.features import FeatureCovariance
 from offtangent.theory.finite_levels import FiniteLevel, finite_levels
 from offtangent.theory.generalisation import (
@@ -169,6 +181,22 @@ from offtangent.theory.signs import (
 )
 from offtangent.theory.sphere_expressivity import SparseExpression, SphereRidge, express_sparse
 from offtangent.theory.survey import LandscapePoint, landscape_survey
+from offtangent.theory.symmetric_tensors import (
+    SymmetricTensor,
+    decoupled_variance,
+    decoupled_variance_floor,
+    gaussian_variance,
+    gaussian_variance_floor,
+    hermite_basis,
+    hermite_expansion,
+    isometric_power,
+    leading_hermite,
+    log_covering_bound,
+    multi_indices,
+    reduced_power,
+    rv_norm_floor,
+    symmetric_product,
+)
 from offtangent.theory.tangent import LinearPart, TangentFeatures
 from offtangent.theory.tensor_squares import SmallestSingular, leave_one_out_distances, smallest_singular
 
@@ -360,4 +388,28 @@ __all__ = [
     "SmallestSingular",
     "leave_one_out_distances",
     "smallest_singular",
+    "SymmetricTensor",
+    "decoupled_variance",
+    "decoupled_variance_floor",
+    "gaussian_variance",
+    "gaussian_variance_floor",
+    "hermite_basis",
+    "hermite_expansion",
+    "isometric_power",
+    "leading_hermite",
+    "log_covering_bound",
+    "multi_indices",
+    "reduced_power",
+    "rv_norm_floor",
+    "symmetric_product",
+    "decoupled_subspace",
+    "feature_norm_bound",
+    "feature_rows",
+    "feature_square_floor",
+    "squared_features",
+    "most_features",
+    "perturbed_feature_norm_bound",
+    "perturbed_singular_floor",
+    "spanning_floor",
+    "net_expansion",
 ]

@@ -1,0 +1,394 @@
+"""What the lemmas of Appendix E say: their claims."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.theory import (
+    admissible_features,
+    feature_norm_bound,
+    most_features,
+    perturbed_feature_norm_bound,
+    perturbed_singular_floor,
+    spanning_floor,
+    symmetric_dimension,
+)
+
+DELTA = 0.1  # with which probability Lemmas 13 and 18 may fail, constants as one
+NOISE = 0.5  # the variance v in cells that do not vary it
+HALF = 0.5  # the ε at which Lemma 11's probability is compared with its exact value
+ROUNDING = 1e-9
+BATCHES = 10  # of seeds, each with quantiles of its own
+MANY = 100  # seeds from which on a cell is there for its quantiles
+FROM = {"zero": "x_j = 0", "equal": "all x_j equal", "sphere": "different x_j on the sphere"}
+
+
+def chances(draws: int) -> Float[np.ndarray, "q"]:
+    """The probabilities at which ε is read off: at least 40 draws lie below it."""
+    return np.geomspace(40 / draws, 0.1, 3 if draws < 40_000 else 5)
+
+
+def claims(results: Results) -> list[Claim]:
+    found: list[Claim] = []
+    kinds = ("Tensors", "Net", "Ball", "Decoupled", "Perturbed", "Lengths", "Span")
+    judges = (_of_tensors, _of_nets, _of_balls, _of_decoupled, _of_perturbed, _of_lengths, _of_spans)
+    for name, judge in zip(kinds, judges, strict=True):
+        for power in (1, 2):
+            chosen = _kind(results, name).where(power=power)
+            if len(chosen):
+                found += judge(power, chosen)
+    found += _of_distances(_kind(results, "Distances"))
+    for cell, data in _kind(results, "Outside"):
+        found.append(_outside(cell, data))
+    return sorted(found, key=lambda claim: int(claim.source.split()[1].strip(",")))
+
+
+def _kind(results: Results, name: str) -> Results:
+    return Results(results.profile, tuple(one for one in results if type(one[0]).__name__ == name), results.complete)
+
+
+def _all(results: Results, name: str) -> Float[np.ndarray, "k"]:
+    return np.concatenate([data[name].values.ravel() for _, data in results])
+
+
+def _table(results: Results, name: str) -> Float[np.ndarray, "s k"]:
+    return np.stack([data[name].values for _, data in results], axis=1)
+
+
+def _sizes(results: Results, name: str) -> Float[np.ndarray, "k"]:
+    return np.array([float(getattr(cell, name)) for cell, _ in results])
+
+
+def _few(results: Results) -> Results:
+    return Results(results.profile, tuple(one for one in results if one[0].seeds < MANY), results.complete)
+
+
+def _quantiles(values: Float[np.ndarray, "s"]) -> tuple[Float[np.ndarray, "q"], Float[np.ndarray, "b q"]]:
+    """Probabilities δ, and the δ-quantiles of each batch of seeds."""
+    batches = values[: len(values) // BATCHES * BATCHES].reshape(BATCHES, -1)
+    deltas = np.geomspace(4 / batches.shape[1], 0.4, 3 if len(values) < 10_000 else 5)
+    return deltas, np.quantile(batches, deltas, axis=1).T
+
+
+def _widened(interval: Interval) -> Interval:
+    return Interval(interval.value, interval.low - ROUNDING, interval.high + ROUNDING)
+
+
+def _of_tensors(p: int, results: Results) -> list[Claim]:
+    cells = [cell for cell, _ in results]
+    where = f"p = {p}, d = {', '.join(str(cell.dim) for cell in cells)}, {cells[0].seeds} random unit tensors each"
+    said: dict[str, Any] = {"measured": f"smallest ratio of the two sides, {where}"}
+    rv, root = _all(results, "rv"), math.sqrt(math.factorial(p))
+    drawn = f"variance of {cells[0].draws} draws over the exact one, mean over tensors, 99.9 % interval, {where}"
+    return [
+        Claim.at_least(
+            float(rv.min()) * root, 1 - ROUNDING, source="Lemma 6",
+            statement=f"‖M‖_rv ≥ ‖M‖₂/√p! for symmetric tensors of order p = {p}", **said,
+        ),
+        Claim.at_most(
+            float(rv.max()), 1 + ROUNDING, source="Lemma 7, proof",
+            statement=f"‖φ(M)‖₂ = ‖M‖_rv ≤ ‖M‖₂, p = {p}", measured=f"largest ratio, {where}",
+        ),
+        Claim.at_least(
+            float(_all(results, "floor").min()), 1 - ROUNDING, source="Lemma 9",
+            statement=f"Var⟨M, (x₀ + x)^⊗p⟩ ≥ ‖M‖_rv², p = {p}",
+            note=f"It is at least p!‖M‖₂² as well: smallest ratio {_all(results, 'sharp').min():.4g}. (The proof takes "
+            "the polynomial's coefficients for the tensor's, and loses their multiplicities.)", **said,
+        ),
+        Claim.includes(
+            _widened(mean_interval(_all(results, "drawn"), level=0.999)), 1.0, source="Proposition 5",
+            statement=f"Var⟨M, (x₀ + x)^⊗p⟩ is the sum of squares of its Hermite coefficients, p = {p}", measured=drawn,
+        ),
+        Claim.at_least(
+            float(_all(results, "pair_floor").min()), 1 - ROUNDING, source="Lemma 10",
+            statement=f"Var⟨M, (u₀ + u)^⊗p ⊗ (v₀ + v)^⊗p⟩ ≥ ‖M‖_rv²/(2p)! for M of order 2p, p = {p}",
+            note="The proof gives 1/(2p)!² only; but (p!)²‖M‖₂² is a bound as well: smallest ratio "
+            f"{_all(results, 'pair_sharp').min():.4g}.", **said,
+        ),
+        Claim.includes(
+            _widened(mean_interval(_all(results, "pair_drawn"), level=0.999)), 1.0, source="Lemma 10, left side",
+            statement=f"that variance is the sum of squares of the Hermite coefficients in (u, v), p = {p}",
+            measured=drawn,
+        ),
+    ]  # fmt: skip
+
+
+def _of_nets(p: int, results: Results) -> list[Claim]:
+    sizes, points = _all(results, "log_size"), results.pairs[0][0].points
+    euclidean = (sizes - _all(results, "log_euclidean")).max()
+    told = ", ".join(
+        f"{math.exp(data['log_size'].max()):.0f} of {math.exp(data['log_bound'][0]):.3g} (d = {cell.dim}, "
+        f"ε = {cell.epsilon:g})"
+        for cell, data in results
+    )
+    return [
+        Claim.at_most(
+            float((sizes - _all(results, "log_bound")).max()), 0.0, source="Lemma 7",
+            statement=f"N(X̄_d^p, ε) ≤ (1 + 2√p!/ε)^D for p = {p}, its O(·) as one: no ε-separated set is larger",
+            measured=f"largest ln(size/bound) of sets chosen greedily among {points} random unit tensors",
+            note=f"Sizes: {told}. Without √p! the largest is {euclidean:.3g}. Not all are nets: of 1000 fresh tensors "
+            f"up to {_all(results, 'uncovered').max():.1%} are further than ε from a set.",
+        )
+    ]  # fmt: skip
+
+
+def _of_distances(results: Results) -> list[Claim]:
+    if not len(results):
+        return []
+    ratio = np.concatenate([data["ratio"].values for _, data in results])
+    root = np.concatenate([data["ratio"].values * math.sqrt(cell.columns) for cell, data in results])
+    laws = ", ".join(results.values("law"))
+    where = f"n = {', '.join(map(str, results.values('columns')))}, matrices: {laws}, 10 seeds each"
+    return [
+        Claim.at_most(
+            float(ratio.max()), 1 + 1e-6, source="Lemma 8", statement="σ_min(M) ≤ l(M), the leave-one-out distance",
+            measured=f"largest σ_min/l, {where}", note="Attained by orthonormal columns.",
+        ),
+        Claim.at_least(
+            float(root.min()), 1 - 1e-6, source="Lemma 8", statement="σ_min(M) ≥ l(M)/√n",
+            measured=f"smallest √n σ_min/l, {where}",
+            note="Nearly attained where only the sum of all columns is short.",
+        ),
+    ]  # fmt: skip
+
+
+def _of_balls(p: int, results: Results) -> list[Claim]:
+    found: list[Claim] = []
+    for cell, data in results:
+        at, exponent = chances(cell.draws), p if cell.lemma == 11 else 2 * p
+        epsilon = data["epsilon"].values
+        which = "the worst subspace" if cell.subspace == "worst" else f"a random subspace of dimension {cell.size}"
+        where = f"{cell.seeds} times {cell.draws} draws, d = {cell.dim}, v = 1/2"
+        constant = (at / (p * epsilon ** (1 / exponent))).max()
+        what = "x̄^⊗p" if cell.lemma == 11 else "x̄^⊗p ⊗ ȳ^⊗p"
+        found.append(
+            Claim.no_slower(
+                slope_interval(at, epsilon, level=0.99), exponent, source=f"Lemma {cell.lemma}",
+                statement=f"Pr(‖Proj_M {what}‖ < ε·unit) = O(p)ε^(1/{exponent}), p = {p}, {which}: the ε that "
+                f"is missed with probability q falls no faster than q^{exponent}",
+                measured=f"log-log slope of ε in q from {at[0]:.2g} to 0.1, 99 % interval, {where}",
+                note=f"The constant of O(p), over p: {constant:.3g} at most.",
+            )
+        )  # fmt: skip
+        if cell.lemma == 11 and cell.subspace == "worst":
+            edge = (HALF * math.factorial(2 * p) ** -0.25) ** (1 / p)
+            trials = cell.seeds * cell.draws
+            found.append(
+                Claim.includes(
+                    fraction_interval(int(data["below"].sum()), trials, level=0.999), math.erf(edge / math.sqrt(2)),
+                    source="Lemma 11",
+                    statement=f"for M = span e₁^⊗{p} and x = 0 it is Pr(|N| < (ε/(2p)!^¼)^(1/p)): the exponent 1/p is "
+                    "attained",
+                    measured=f"fraction at ε = 1/2, 99.9 % interval, {where}",
+                )
+            )  # fmt: skip
+    spread = [float(data["variance"].min()) for cell, data in results if cell.lemma == 11]
+    if spread:
+        found.append(
+            Claim.at_least(
+                min(spread), 1 - ROUNDING, source="Lemma 11, proof",
+                statement=f"Var Σ⟨m_i, x̄^⊗p⟩² ≥ k/(2p)! for orthonormal m_1, …, m_k, p = {p}, v = 1",
+                measured=f"smallest ratio of the two sides, exact variances, {len(spread)} kinds of subspace",
+                note="The proof applies Lemma 9 to Σ m_i ⊗ m_i, which is not symmetric for p > 1; here it is "
+                "symmetrised, which makes it shorter.",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _of_decoupled(p: int, results: Results) -> list[Claim]:
+    rows = [(cell, symmetric_dimension(cell.dim, p), float(data["dimension"].max())) for cell, data in results]
+    shapes = ", ".join(f"(d = {cell.dim}, k = {cell.features}): {found:.0f}" for cell, _, found in rows)
+    said: dict[str, Any] = {"measured": f"largest ratio of the two sides, {results.pairs[0][0].seeds} draws of R each"}
+    placed = math.comb(2 * p, p)
+    return [
+        Claim.at_most(
+            max(found / (cell.features * small * placed) for cell, small, found in rows), 1.0, source="Lemma 13, proof",
+            statement=f"dim S_(i,j) ≤ kD_d^p C(2p, p), p = {p}", note=f"Dimensions {shapes}.", **said,
+        ),
+        Claim.at_most(
+            max(found / ((cell.features - 2) * small) for cell, small, found in rows), 1.0,
+            source="Lemma 13, sharpened",
+            statement=f"dim S_(i,j) ≤ (k − 2)D_d^p for i ≠ j, p = {p}: x^⊗p ↦ Proj(r^⊗p ⊗ x^⊗p) is linear",
+            note=f"With it the lemma allows k ≤ {most_features(100, p)} features at d = 100, instead of "
+            f"{admissible_features(100, p)}.", **said,
+        ),
+    ]  # fmt: skip
+
+
+def _floor(cell: Any, delta: float = DELTA) -> float:
+    found = perturbed_singular_floor(
+        cell.samples, cell.dim, cell.features, cell.power, variance=cell.variance, delta=delta
+    )
+    return math.nan if found.value is None else found.value
+
+
+def _of_perturbed(p: int, results: Results) -> list[Claim]:
+    ratios = np.concatenate([data["smallest"].values / _floor(cell) for cell, data in results])
+    few, found = _few(results), list[Claim]()
+    found.append(
+        Claim.at_most(
+            fraction_interval(int((~(ratios >= 1)).sum()), len(ratios)), p * DELTA, source="Lemma 13, eq. (4)",
+            statement=f"σ_min(Z) is at least (4) but with probability O(pδ), constant one, p = {p}, δ = {DELTA:g}",
+            measured=f"fraction of {len(ratios)} draws below it, 95 % interval, over n, v and inputs",
+            note=f"Smallest ratio of the two sides: {ratios.min():.2g}.",
+        )
+    )  # fmt: skip
+    most = max(_sizes(few, "samples"), default=0)
+    for start in few.values("start"):
+        chosen = Results("", tuple(one for one in few.where(start=start, samples=most) if one[0].variance != NOISE))
+        if len(chosen) < 3:
+            continue
+        slope = slope_interval(_sizes(chosen, "variance"), _table(chosen, "smallest"), level=0.99)
+        cell = chosen.pairs[0][0]
+        words: dict[str, Any] = {
+            "source": "Lemma 13, v",
+            "measured": f"log-log slope in v over {len(chosen)} values up to {chosen.pairs[-1][0].variance:g}, "
+            f"99 % interval, n = {cell.samples}, d = {cell.dim}, k = {cell.features}, {cell.seeds} seeds",
+        }
+        told = f"σ_min(Z) falls no faster than v^{p} as the noise vanishes, p = {p}, {FROM[start]}"
+        if start == "zero":
+            found.append(Claim.includes(_widened(slope), p, statement=f"{told}: that exponent is attained", **words))
+        else:
+            found.append(Claim.no_slower(slope, p, statement=told, **words))
+    chosen = few.where(start="zero", variance=NOISE)
+    if len(chosen) >= 3:
+        slope = slope_interval(_sizes(chosen, "samples"), 1 / _table(chosen, "smallest"), level=0.99)
+        found.append(
+            Claim.no_slower(
+                slope, 2 * p + 0.5, source="Lemma 13, n",
+                statement=f"1/σ_min(Z) = O(n^(2p+½)) for a fixed k, p = {p}, x_j = 0",
+                measured=f"log-log slope in n from 1 to {most:.0f}, 99 % interval, "
+                f"k = {chosen.pairs[0][0].features}, v = 1/2",
+            )
+        )  # fmt: skip
+    for cell, data in results:
+        if cell.seeds >= MANY:
+            deltas, values = _quantiles(data["smallest"].values)
+            found.append(
+                Claim.no_slower(
+                    slope_interval(deltas, values, level=0.99), 4 * p, source="Lemma 13, δ",
+                    statement=f"the σ_min(Z) that is missed with probability δ falls no faster than δ^{4 * p}, p = {p}",
+                    measured=f"log-log slope in δ from {deltas[0]:.2g} to {deltas[-1]:.2g}, 99 % interval, "
+                    f"{cell.seeds} draws, d = {cell.dim}, k = n = {cell.features}",
+                )
+            )  # fmt: skip
+    return found
+
+
+def _outside(cell: Any, data: Any) -> Claim:
+    sharper = perturbed_singular_floor(
+        cell.samples, cell.dim, cell.features, cell.power, variance=cell.variance, delta=DELTA, placings=False
+    )
+    allowed = admissible_features(cell.dim, cell.power)
+    inside = f"eq. (4) would be {sharper.value:.2g}" if sharper.applies else f"it does not apply: {sharper.why}"
+    mnist = " (as in the paper's MNIST experiment, but for the inputs)" if cell.features == 750 else ""
+    return Claim.at_least(
+        float(data["lower"].min()), 0.0, strict=True, inside=False, source="Lemma 13, beyond",
+        statement=f"σ_min(Z) > 0 for d = {cell.dim}, p = {cell.power}, k = {cell.features}{mnist}, where the lemma "
+        f"asks for k ≤ {allowed}",
+        measured=f"smallest proven lower bound over {cell.seeds} draws, n = {cell.samples} inputs on the sphere, noise "
+        f"of variance {cell.variance:g}, R ~ N(0, {cell.scale:g}²)",
+        note=f"σ_max(Z) = {float(data['largest'].max()):.3g}. With dim S ≤ (k − 1)D_d^p in the proof "
+        f"(k ≤ {most_features(cell.dim, cell.power)}), {inside}.",
+    )  # fmt: skip
+
+
+def _of_lengths(p: int, results: Results) -> list[Claim]:
+    found = []
+    for cell, data in results:
+        if cell.lemma == 14:
+            bound = perturbed_feature_norm_bound(
+                cell.samples, cell.dim, cell.features, p, radius=1.0, variance=NOISE, delta=cell.delta
+            )
+        else:
+            bound = feature_norm_bound(cell.dim, cell.features, p, radius=1.0, delta=cell.delta)
+        where = f"d = {cell.dim}, k = {cell.features}, n = {cell.samples}, δ = {cell.delta:g}, {cell.seeds} draws"
+        for name, what in (("length", "some ‖z_j‖ is beyond the bound"), ("entry", "some coordinate exceeds 2√L")):
+            beyond, chance = int((data[name].values > 1).sum()), cell.seeds * bound.failure
+            words: dict[str, Any] = {
+                "source": f"Lemma {cell.lemma}" if name == "length" else f"Lemma {cell.lemma}, proof",
+                "note": f"Largest ratio of the two sides: {float(data[name].max()):.3g}.",
+            }
+            stated = f"{what} with probability at most {bound.failure:.2g}, p = {p}"
+            if chance > 1:  # often enough to be measured
+                claim = Claim.at_most(
+                    fraction_interval(beyond, cell.seeds), bound.failure, statement=stated,
+                    measured=f"fraction of draws, 95 % interval, {where}", **words,
+                )  # fmt: skip
+            else:
+                claim = Claim.at_most(
+                    beyond, 0, statement=f"{stated}: with probability {1 - chance:.4f} in no draw at all",
+                    measured=f"draws in which it is, {where}", **words,
+                )  # fmt: skip
+            found.append(claim)
+    return found
+
+
+def _of_spans(p: int, results: Results) -> list[Claim]:
+    floors = np.concatenate(
+        [data["rows"].values / (spanning_floor(cell.dim, cell.features, p, delta=DELTA).value or math.nan)
+         for cell, data in results]
+    )  # fmt: skip
+    rows, inputs, squares = (_all(results, name) for name in ("rows", "inputs", "squares"))
+    well = [(cell, data) for cell, data in results if cell.ratio == p + 2]
+    found = [
+        Claim.at_most(
+            fraction_interval(int((~(floors >= 1)).sum()), len(floors)), DELTA, source="Lemma 18",
+            statement=f"k = αpD_d^p features have ‖Qc‖ ≥ Δ‖c‖ for all symmetric c but with probability δ = {DELTA:g}, "
+            f"the Ω's constant as one, p = {p}",
+            measured=f"fraction of {len(floors)} draws below it, 95 % interval, α = 2 and {p + 2}",
+            note=f"Smallest ratio of the two sides: {floors.min():.3g}.",
+        ),
+        Claim.at_least(
+            float((squares / (rows**2 * inputs)).min()), 1 - 1e-6, source="Lemma 19, proof",
+            statement=f"σ_min(Z) ≥ σ_min(Q)² σ_min(X), p = {p}",
+            measured=f"smallest ratio of the two sides, {len(rows)} draws",
+        ),
+    ]  # fmt: skip
+    if p == 1:
+        found.append(
+            Claim.at_least(
+                float(rows.min()), math.inf, misprint=True, source="Lemma 18, as printed",
+                statement="the bound's (G₀ p ln p D_d^p)^p is 0 for p = 1, which makes it infinite",
+                measured="smallest σ_min(Q)",
+                note="ln Z_σ = D ln(1 + 20√p!), of Lemma 7, stands in its place elsewhere.",
+            )
+        )  # fmt: skip
+    if well:
+        scaled = [float((cell.features * data["squares"] / data["inputs"]).min()) for cell, data in well]
+        found.append(
+            Claim.at_least(
+                min(scaled), 1.0, source="Lemma 19, end",
+                statement=f"σ_min(Z) ≥ Ω(σ_min(X)/k) for k = Ω(p²D_d^p), constants as one, p = {p}",
+                measured=f"smallest kσ_min(Z)/σ_min(X), α = {p + 2}, {len(scaled)} dimensions, "
+                f"{well[0][0].seeds} seeds",
+            )
+        )  # fmt: skip
+    chosen = _few(results).where(ratio=2)
+    if len(chosen) >= 3:
+        k = _sizes(chosen, "features")
+        found.append(
+            Claim.no_slower(
+                slope_interval(k, 1 / _table(chosen, "rows"), level=0.99), (p + 1) / 2, source="Lemma 18, k",
+                statement=f"1/σ_min(Q) = O(k^((p+1)/2(α−1))), p = {p}, α = 2",
+                measured=f"log-log slope in k from {k[0]:.0f} to {k[-1]:.0f}, 99 % interval, "
+                f"{chosen.pairs[0][0].seeds} seeds",
+            )
+        )  # fmt: skip
+    for cell, data in results:
+        if cell.seeds >= MANY:
+            deltas, values = _quantiles(data["rows"].values)
+            exponent = 1 / ((cell.ratio - 1) * symmetric_dimension(cell.dim, p))
+            found.append(
+                Claim.no_slower(
+                    slope_interval(deltas, values, level=0.99), exponent, source="Lemma 18, δ",
+                    statement=f"the σ_min(Q) missed with probability δ falls no faster than δ^(1/(α−1)D), p = {p}",
+                    measured=f"log-log slope in δ from {deltas[0]:.2g} to {deltas[-1]:.2g}, 99 % interval, "
+                    f"{cell.seeds} draws, d = {cell.dim}, α = {cell.ratio}",
+                )
+            )  # fmt: skip
+    return found

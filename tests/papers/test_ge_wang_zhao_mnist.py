@@ -1,0 +1,67 @@
+"""Ge, Wang & Zhao, images learnt by heart: digits at the smallest size; and that wrong numbers would be found out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from offtangent.lab import Results
+from offtangent.papers.ge_wang_zhao import mnist
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    return Results("smoke", tuple((cell, mnist.run(cell)) for cell in mnist.cells(mnist.PROFILES["smoke"])))
+
+
+def failing(results):
+    return {claim.source for claim in mnist.claims(results) if claim.verdict == "fails"}
+
+
+def test_noise_lets_the_digits_be_learnt_by_heart(smoke):
+    claims = mnist.claims(smoke)
+    assert {claim.verdict for claim in claims} == {"holds"}
+    assert len(claims) == 3
+    assert len(mnist.draw(smoke)) == 1
+    assert all(mnist.cost(cell).flops > 0 and mnist.cost(cell).bytes > 0 for cell, _ in smoke)
+
+
+def test_a_network_that_did_not_learn_or_did_not_need_noise_would_be_found_out(smoke):
+    high = tuple((cell, data.assign(train=0 * data["train"] + 1.0, test=data["guess"] + 1)) for cell, data in smoke)
+    assert failing(Results("smoke", high)) == {"Figure 6", "Figures 3a, 7", "Appendix A.2"}
+
+
+def test_three_layers_are_judged_next_to_their_start(smoke):
+    ((cell, data), *_) = smoke
+    features = replace(cell, setting="features")
+    for loss, failed in ((0.009, set()), (0.011, {"Figures 3b, 8"})):
+        pairs = ((features, data.assign(train=loss * data["start"])),)
+        assert failing(Results("smoke", pairs)) == failed
+
+
+@pytest.mark.parametrize("setting", ["plain", "noisy", "features"])
+def test_samples_are_what_the_setting_says(setting):
+    cell = replace(mnist.cells(mnist.PROFILES["smoke"])[0], setting=setting)
+    (X, y), (X_test, y_test) = mnist._samples(cell)
+    assert X.shape == (150, 30 if setting == "features" else 64)
+    assert len(X_test) == len(y_test) == 1797 - 150
+    assert set(y) == set(range(10))
+    lengths = np.linalg.norm(X, axis=1)
+    if setting == "plain":
+        np.testing.assert_allclose(lengths, 1.0)
+    elif setting == "noisy":  # E‖x + ξ‖² = 1 + 0.28²
+        assert np.mean(lengths**2) == pytest.approx(1 + 0.28**2, abs=0.02)
+        np.testing.assert_allclose(np.linalg.norm(X_test, axis=1), 1.0)
+    else:
+        assert (X >= 0).all()
+    random = mnist._samples(replace(cell, labels="random"))[0][1]
+    assert set(random) <= set(range(10))
+    assert (random != y).mean() > 0.7
+
+
+def test_a_curve_is_the_mean_of_twenty_of_every_fifth_step(smoke):
+    ((cell, data), *_) = smoke
+    steps = data["step"].values
+    assert steps[0] == 5 * 19
+    assert steps[-1] <= cell.epochs * (cell.samples // 128)
+    assert float(data["loss"][-1]) == pytest.approx(float(data["train"]), rel=0.3)
