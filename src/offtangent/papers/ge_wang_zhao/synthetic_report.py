@@ -25,7 +25,8 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _where(cell: Any, results: Results) -> str:
-    return f"n = {cell.samples}, d = {cell.dim}, r = {cell.width}, {len(results)} data sets"
+    count = len(results.values("seed"))
+    return f"n = {cell.samples}, d = {cell.dim}, r = {cell.width}, {count} data {'set' if count == 1 else 'sets'}"
 
 
 def _ends(results: Results, name: str) -> np.ndarray:
