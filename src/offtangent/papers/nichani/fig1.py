@@ -87,14 +87,7 @@ PROFILES = {
 
 def cells(config: Config) -> list[Sweep]:
     joint, others = {"joint": config.strengths}, {name: OTHERS[name] for name in config.others}
-    small = [] if config.small is None else [
-        Sweep(
-            "gaussian", "sigmoid", model, config.small, int(config.small**1.5), 300, 1500, 1.0, config.small + 1,
-            strengths, config.tests, config.seeds, config.precision,
-        )
-        for model, strengths in (joint | others).items()
-    ]  # fmt: skip
-    return small + [
+    found = [
         Sweep(
             setting, sigma, model, config.dim, int(config.dim**1.5), config.width, config.steps, rate,
             config.dim + more, strengths, config.tests, config.seeds, config.precision,
@@ -102,6 +95,16 @@ def cells(config: Config) -> list[Sweep]:
         for k, (setting, sigma, rate, more) in enumerate(config.settings)
         for model, strengths in (joint | others if k < config.beside else joint).items()
     ]  # fmt: skip
+    if config.small is not None:
+        d, n = config.small, int(config.small**1.5)
+        found += [
+            Sweep(
+                "gaussian", "sigmoid", model, d, n, 300, 3000, 1.0, d + 1, strengths, config.tests, config.seeds,
+                config.precision,
+            )
+            for model, strengths in (joint | others).items()
+        ]  # fmt: skip
+    return found
 
 
 def cost(cell: Sweep) -> Cost:
