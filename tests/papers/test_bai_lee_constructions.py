@@ -1,7 +1,10 @@
 """Bai & Lee, the constructions, in their smoke profile; and that wrong numbers would be found out."""
 
+from functools import partial
+
 import pytest
 
+import faults
 from offtangent.lab import Results
 from offtangent.papers.bai_lee import constructions
 from offtangent.papers.bai_lee.constructions import Features, Spread, Target
@@ -13,17 +16,7 @@ def smoke():
     return Results("smoke", tuple((cell, constructions.run(cell)) for cell in cells))
 
 
-def failing(results):
-    return {claim.source for claim in constructions.claims(results) if claim.verdict == "fails"}
-
-
-def changed(results, kind, **faults):
-    """The sources of the claims that fail when numbers of one kind of cell are replaced."""
-    pairs = tuple(
-        (cell, data.assign({name: fault(cell, data) for name, fault in faults.items()}) if type(cell) is kind else data)
-        for cell, data in results
-    )
-    return failing(Results("smoke", pairs))
+failing, changed = partial(faults.failing, constructions), partial(faults.changed, constructions)
 
 
 def test_every_claim_holds_and_every_construction_has_five_widths(smoke):

@@ -1,9 +1,12 @@
 """Ge, Wang & Zhao, the synthetic example and the phase diagram at the smallest size; wrong numbers are found out."""
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import faults
 from offtangent.lab import Results
 from offtangent.papers.ge_wang_zhao import _diagram, _paths, phases, synthetic
 from offtangent.theory import memorisation
@@ -15,8 +18,7 @@ def smoke():
     return Results("smoke", tuple((cell, synthetic.run(cell)) for cell in cells))
 
 
-def failing(results):
-    return {claim.source for claim in synthetic.claims(results) if claim.verdict == "fails"}
+failing = partial(faults.failing, synthetic)
 
 
 def changed(results, method, **faults):

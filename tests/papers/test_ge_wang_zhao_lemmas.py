@@ -1,8 +1,11 @@
 """Ge, Wang & Zhao, the lemmas of Appendix E, in their smoke profile; and that wrong numbers would be found out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+import faults
 from offtangent.lab import Results
 from offtangent.papers.ge_wang_zhao import lemmas
 from offtangent.papers.ge_wang_zhao.lemmas import (
@@ -27,8 +30,7 @@ def smoke():
     return Results("smoke", tuple((cell, lemmas.run(cell)) for cell in cells))
 
 
-def failing(results):
-    return {claim.source for claim in lemmas.claims(results) if claim.verdict == "fails"}
+failing = partial(faults.failing, lemmas)
 
 
 def changed(results, kind, **faults):

@@ -1,10 +1,12 @@
 """Ge, Wang & Zhao, images learnt by heart: digits at the smallest size; and that wrong numbers would be found out."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+import faults
 from offtangent.lab import Results
 from offtangent.papers.ge_wang_zhao import mnist
 
@@ -14,8 +16,7 @@ def smoke():
     return Results("smoke", tuple((cell, mnist.run(cell)) for cell in mnist.cells(mnist.PROFILES["smoke"])))
 
 
-def failing(results):
-    return {claim.source for claim in mnist.claims(results) if claim.verdict == "fails"}
+failing = partial(faults.failing, mnist)
 
 
 def test_noise_lets_the_digits_be_learnt_by_heart(smoke):

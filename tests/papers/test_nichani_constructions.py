@@ -1,7 +1,10 @@
 """Nichani, Bai & Lee, the constructions, in their smoke profile; and that wrong numbers would be found out."""
 
+from functools import partial
+
 import pytest
 
+import faults
 from offtangent.lab import Results
 from offtangent.papers.nichani import constructions
 from offtangent.papers.nichani._stationary import Descents, Learned, planted
@@ -16,17 +19,7 @@ def smoke():
     return Results("smoke", tuple((cell, constructions.run(cell)) for cell in cells))
 
 
-def failing(results):
-    return {claim.source for claim in constructions.claims(results) if claim.verdict == "fails"}
-
-
-def changed(results, kind, **faults):
-    """The sources of the claims that fail when numbers of one kind of cell are replaced."""
-    pairs = tuple(
-        (cell, data.assign({name: fault(cell, data) for name, fault in faults.items()}) if type(cell) is kind else data)
-        for cell, data in results
-    )
-    return failing(Results("smoke", pairs))
+failing, changed = partial(faults.failing, constructions), partial(faults.changed, constructions)
 
 
 def test_no_claim_fails_and_most_are_judged(smoke):

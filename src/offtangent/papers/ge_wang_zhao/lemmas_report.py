@@ -267,16 +267,19 @@ def _of_perturbed(p: int, results: Results) -> list[Claim]:
         )  # fmt: skip
     for cell, data in results:
         if cell.seeds >= MANY:
-            deltas, values = _quantiles(data["smallest"].values)
-            found.append(
-                Claim.no_slower(
-                    slope_interval(deltas, values, level=0.99), 4 * p, source="Lemma 13, δ",
-                    statement=f"the σ_min(Z) that is missed with probability δ falls no faster than δ^{4 * p}, p = {p}",
-                    measured=f"log-log slope in δ from {deltas[0]:.2g} to {deltas[-1]:.2g}, 99 % interval, "
-                    f"{cell.seeds} draws, d = {cell.dim}, k = n = {cell.features}",
-                )
-            )  # fmt: skip
+            told = f"the σ_min(Z) that is missed with probability δ falls no faster than δ^{4 * p}, p = {p}"
+            sizes = f"d = {cell.dim}, k = n = {cell.features}"
+            found.append(_missed(data["smallest"].values, 4 * p, sizes, source="Lemma 13, δ", statement=told))
     return found
+
+
+def _missed(draws: Float[np.ndarray, " s"], exponent: float | int, sizes: str, **words: str) -> Claim:
+    """How the value that is missed with probability δ falls with δ."""
+    deltas, values = _quantiles(draws)
+    measured = (
+        f"log-log slope in δ from {deltas[0]:.2g} to {deltas[-1]:.2g}, 99 % interval, {len(draws)} draws, {sizes}"
+    )
+    return Claim.no_slower(slope_interval(deltas, values, level=0.99), exponent, measured=measured, **words)
 
 
 def _outside(cell: Any, data: Any) -> Claim:
@@ -381,14 +384,8 @@ def _of_spans(p: int, results: Results) -> list[Claim]:
         )  # fmt: skip
     for cell, data in results:
         if cell.seeds >= MANY:
-            deltas, values = _quantiles(data["rows"].values)
             exponent = 1 / ((cell.ratio - 1) * symmetric_dimension(cell.dim, p))
-            found.append(
-                Claim.no_slower(
-                    slope_interval(deltas, values, level=0.99), exponent, source="Lemma 18, δ",
-                    statement=f"the σ_min(Q) missed with probability δ falls no faster than δ^(1/(α−1)D), p = {p}",
-                    measured=f"log-log slope in δ from {deltas[0]:.2g} to {deltas[-1]:.2g}, 99 % interval, "
-                    f"{cell.seeds} draws, d = {cell.dim}, α = {cell.ratio}",
-                )
-            )  # fmt: skip
+            told = f"the σ_min(Q) missed with probability δ falls no faster than δ^(1/(α−1)D), p = {p}"
+            sizes = f"d = {cell.dim}, α = {cell.ratio}"
+            found.append(_missed(data["rows"].values, exponent, sizes, source="Lemma 18, δ", statement=told))
     return found
