@@ -25,7 +25,7 @@ RATES = {"quadratic": 0.1, "randomised": 0.1, "plain": 1.0}  # times √m, but f
 SLOWER = {"4": 0.5}  # the rate times √m, for a target with heavier tails
 MOMENTUM = 0.9
 SIGNS = 16  # under which a randomised network is tested
-ENTRIES = 2**32  # of the table samples × neurons of all networks trained at once: 16 GiB
+ENTRIES = 2**31  # of the table samples × neurons of all networks trained at once: 8 GiB, and a few such tables
 
 Rows = tuple[Float[np.ndarray, "_ d"], Float[np.ndarray, " _"]]
 
