@@ -74,6 +74,15 @@ def test_a_curve_that_does_not_reach_the_level_is_not_judged(smoke):
     assert samples.draw(Results("smoke", pairs))
 
 
+def test_a_curve_that_stays_just_above_the_level_has_its_slope_at_an_easier_one(smoke):
+    pairs = tuple((cell, np.maximum(data, 0.12) if cell.learner == "randomised" else data) for cell, data in smoke)
+    found = claims(Results("smoke", pairs), "2-XOR, easier level: the randomised network")
+    assert len(found) == 3
+    assert all("15 % of the signs are wrong" in claim.measured for claim in found)
+    assert {claim.verdict for claim in found} == {"outside the hypothesis"}
+    assert not claims(smoke, "easier level")
+
+
 def test_an_ntk_that_does_not_reach_the_level_is_named_as_the_one(smoke):
     pairs = tuple((cell, data + 1 if cell.learner == "ntk" else data) for cell, data in smoke)
     (found,) = claims(Results("smoke", pairs), "the NTK comes down to the level")
