@@ -21,11 +21,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import peer
+from clock import ROUNDS, bare, best, in_a_row
 
 from offtangent.networks import TwoLayer
 from offtangent.taylor import Expansion, expand
 
-D, N, M, ROUNDS = 100, 1000, 10_000, 15
+D, N, M = 100, 1000, 10_000
 WIDTHS = (100, 512, 512, 512, 1)
 COMPILING = 15.0  # seconds for all terms up to order 6
 
@@ -56,16 +57,6 @@ print(json.dumps([min(taken), np.asarray(value)[:, 0].tolist()]))
 """
 
 
-def best(f, *args) -> float:
-    jax.block_until_ready(f(*args))
-    taken = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        jax.block_until_ready(f(*args))
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
 def step(model):
     """One step of gradient descent on the mean of squares, as a jitted function of the weights."""
 
@@ -76,18 +67,6 @@ def step(model):
     return move
 
 
-def in_a_row(f, start, *args, steps: int = 200) -> float:
-    """Seconds of one of many calls, each on the last one's result: a GPU waits for none of them."""
-
-    def through() -> None:
-        value = start
-        for _ in range(steps):
-            value = f(value, *args)
-        jax.block_until_ready(value)
-
-    return best(lambda: through() or 0) / steps
-
-
 def gradient(f, start, order: int):
     model = expand(f, start, order)
     return jax.grad(lambda params, X: jnp.mean(model(params, X) ** 2))
@@ -95,9 +74,7 @@ def gradient(f, start, order: int):
 
 def floors(half: int) -> dict[str, float]:
     """Seconds for the operations and the bytes of a step, from a bare product and a bare copy on this machine."""
-    A = jnp.full((8192, 8192), 1e-4)
-    product = 2 * 8192**3 / in_a_row(jax.jit(jnp.matmul), A, A, steps=20)
-    copied = 2 * A.nbytes / in_a_row(jax.jit(lambda A: A + 1), A)
+    product, copied = bare()
     traffic = 3 * D * M + 2 * N * D + 5 * N * M + 4 * N * half
     single = 3 * D * M + 2 * N * D + 4 * N * half
     return {

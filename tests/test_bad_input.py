@@ -35,6 +35,11 @@ summed = special.Loss("summed", lambda y, z: jnp.sum((y - z) ** 2))
 def train(objective, **words):
     words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
     return training.train(objective, **words, optimiser=optax.sgd(0.1))
+def warned(call):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    raise InputError(str(seen[0].message))
 said = {}
 for call in json.load(sys.stdin):
     try:
@@ -101,6 +106,17 @@ CASES = {
     "theory.pair_terms(net, jnp.ones((3, 10)), X, 2)": "W has shape (3, 10)",
     "theory.term_moments(net, W[:, :4], law, X[:, :2], 2)": "dimension 3",
     "theory.order_limit('tanh', X, np.ones(2), 2)": "β has shape (2,)",
+    # quadratic networks
+    "networks.QuadraticNet(3, 7)": "width=7 is odd",
+    "theory.memorisation(10, 4, width=9)": "width=9 is odd",
+    "networks.PolynomialNet.gaussian(dim=3, features=4, width=10, power=0, key=key)": "power=0",
+    "networks.PolynomialNet.gaussian(dim=3, features=4, width=10, power=1.5, key=key)": "power=1.5",
+    "theory.smallest_singular(np.array([[1.0, 2.0], [0.0, 1.0], [2.0, 4.0]]))": "Rows 0 and 2 of X",
+    "theory.leave_one_out_distances(np.array([[1.0, 2.0], [-2.0, -4.0]]))": "Rows 0 and 1 of X",
+    "theory.interpolant(networks.QuadraticNet(2, 6), [[1.0, 2.0], [2.0, 4.0]], [1.0, 2.0])": "Rows 0 and 1 of X",
+    "theory.interpolant(networks.QuadraticNet(3, 8), X, y)": "at most 6 are",
+    "warned(lambda: theory.QuadraticRisk.of(networks.QuadraticNet(3, 8), X, y))": "8 samples are more than the 6",
+    "warned(lambda: train(training.HalfSquares(networks.QuadraticNet(3, 8)), params=W))": "more than the 6 that",
     # signs
     "theory.flip(W, jnp.ones(7))": "one sign for each column",
     "theory.flip(W, jnp.ones(1))": "one sign for each column",

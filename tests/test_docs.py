@@ -106,3 +106,11 @@ def test_the_guide_to_memorisation_runs_and_every_way_arrives() -> None:
     assert float(names["found"].loss) < 1e-5
     assert float(risk.loss(jax.numpy.asarray(names["W"], jax.numpy.float32))) < 1e-8
     assert names["ot"].theory.memorisation(60_000, 784).fits
+
+
+def test_the_guide_to_hierarchy_runs_and_its_kernel_errs_by_more_than_the_certificate() -> None:
+    names: dict[str, Any] = {}
+    for code in blocks(ROOT / "docs" / "hierarchy.md", "python"):
+        exec(compile(code, "hierarchy.md", "exec"), names)
+    assert (names["risk"].outputs >= names["held"].floor(names["alpha"])).all()
+    assert (names["held"].floor(names["alpha"]) > names["alpha"] ** 2 / 4).all()

@@ -41,6 +41,8 @@ def test_three_layers_are_two_on_powers_of_random_products(power):
         (lambda: QuadraticNet(3, 7), "width=7 is odd.*Use 8"),
         (lambda: QuadraticNet(0, 8), "dim=0"),
         (lambda: PolynomialNet.gaussian(dim=3, features=4, width=10, power=0, key=jax.random.key(0)), "power=0"),
+        (lambda: PolynomialNet(jnp.ones((4, 3)), 0, QuadraticNet(4, 10)), "power=0"),
+        (lambda: PolynomialNet(jnp.ones((4, 3)), 2, QuadraticNet(5, 12)), r"R has shape \(4, 3\): expected \(5, d\)"),
         (lambda: QuadraticNet(3, 8)(jnp.zeros((3, 6)), jnp.zeros((2, 3))), r"W has shape \(3, 6\): expected \(3, 8\)"),
         (lambda: QuadraticNet(3, 8)(jnp.zeros((3, 8)), jnp.zeros((2, 4))), r"X has shape \(2, 4\): expected \(n, 3\)"),
     ],

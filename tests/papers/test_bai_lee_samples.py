@@ -169,7 +169,7 @@ def test_learners_may_end_at_different_dimensions(smoke):
     assert samples.draw(Results("smoke", (*smoke.pairs, further)))
 
 
-@pytest.mark.parametrize("learner", ["quadratic", "randomised", "plain"])
+@pytest.mark.parametrize("learner", ["randomised", "plain"])
 def test_a_network_sees_its_own_first_rows_alone(learner):
     cell = replace(TINY, learner=learner, steps=20)
     whole = [samples._problem(cell, jax.random.key(seed)) for seed in range(2)]

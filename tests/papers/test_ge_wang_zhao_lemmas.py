@@ -7,7 +7,7 @@ import pytest
 
 import faults
 from offtangent.lab import Results
-from offtangent.papers.ge_wang_zhao import lemmas
+from offtangent.papers.ge_wang_zhao import _kept, lemmas
 from offtangent.papers.ge_wang_zhao.lemmas import (
     Ball,
     Decoupled,
@@ -25,23 +25,33 @@ KINDS = (Tensors, Net, Distances, Ball, Decoupled, Perturbed, Outside, Lengths, 
 
 
 @pytest.fixture(scope="module")
-def smoke():
+def drawn():
+    """Every draw, before counts and quantiles are made of them."""
     cells = lemmas.cells(lemmas.PROFILES["smoke"])
-    return Results("smoke", tuple((cell, lemmas.run(cell)) for cell in cells))
+    return tuple((cell, lemmas.drawn(cell)) for cell in cells)
+
+
+def kept(pairs):
+    return Results("smoke", tuple((cell, _kept.kept(cell, draws)) for cell, draws in pairs))
+
+
+@pytest.fixture(scope="module")
+def smoke(drawn):
+    return kept(drawn)
 
 
 failing = partial(faults.failing, lemmas)
 
 
-def changed(results, kind, **faults):
-    """The sources of the claims that fail when numbers of one kind of cell are replaced."""
+def changed(draws, kind, /, **faults):
+    """The sources of the claims that fail when draws of one kind of cell are replaced."""
     pairs = tuple(
         (cell, data.assign({name: fault(cell, data[name]) for name, fault in faults.items() if name in data}))
         if type(cell) is kind
         else (cell, data)
-        for cell, data in results
+        for cell, data in draws
     )
-    return failing(Results("smoke", pairs))
+    return failing(kept(pairs))
 
 
 def test_no_claim_fails_and_every_lemma_has_one(smoke):
@@ -80,38 +90,61 @@ def test_every_profile_stays_inside_lemma_13_with_sizes_enough_for_its_slopes():
         assert profile.seeds >= 10
 
 
-def test_norms_and_variances_that_are_wrong_would_be_found_out(smoke):
-    assert changed(smoke, Tensors, rv=lambda _, x: x / 2) == {"Lemma 6"}
-    assert changed(smoke, Tensors, rv=lambda _, x: 1.5 * x) == {"Lemma 7, proof"}
-    assert changed(smoke, Tensors, floor=lambda _, x: x / 3) == {"Lemma 9"}
-    assert changed(smoke, Tensors, drawn=lambda _, x: 1.1 * x) == {"Proposition 5"}
-    assert changed(smoke, Tensors, pair_floor=lambda _, x: x / 1000) == {"Lemma 10"}
-    assert changed(smoke, Tensors, pair_drawn=lambda _, x: 1.2 * x) == {"Lemma 10, left side"}
+def test_a_run_keeps_what_the_claims_need_and_not_every_draw(drawn, smoke):
+    for (cell, draws), (_, data) in zip(drawn, smoke, strict=True):
+        if cell.seeds >= _kept.MANY:
+            assert data.nbytes <= 1000 < draws.nbytes
+        else:
+            assert set(draws.data_vars) <= set(data.data_vars)
+    ((cell, draws),) = [pair for pair in drawn if pair[0] == Perturbed(1, 23, 4, 4, 0.5, "zero", 1000)]
+    again = lemmas.run(cell)
+    floor = perturbed_singular_floor(4, 23, 4, 1, variance=0.5, delta=0.1).value
+    assert float(again["worst"]) == pytest.approx(min(draws["smallest"].values) / floor)
+    middle = np.quantile(draws["smallest"].values[:100], 0.4)
+    assert float(again["quantiles"][0, -1]) == pytest.approx(middle)
 
 
-def test_nets_that_are_too_large_and_distances_out_of_range_would_be_found_out(smoke):
-    assert changed(smoke, Net, log_size=lambda _, x: x + 2) == {"Lemma 7"}
-    assert changed(smoke, Distances, ratio=lambda _, x: 1.01 * x) == {"Lemma 8"}
-    assert changed(smoke, Distances, ratio=lambda _, x: 0.99 * x) == {"Lemma 8"}
+def test_draws_below_the_floor_or_not_a_number_are_counted(drawn):
+    ((cell, draws),) = [pair for pair in drawn if pair[0] == Span(1, 2, 2, 1000)]
+    low = draws["rows"].copy()
+    low[:7], low[7:9] = 0.0, np.nan
+    found = _kept.kept(cell, draws.assign(rows=low))
+    assert int(found["below"]) == 9
+    assert np.isnan(found["worst"])
 
 
-def test_projections_that_are_short_too_often_would_be_found_out(smoke):
-    assert changed(smoke, Ball, epsilon=lambda _, x: x**1.2) == {"Lemma 11"}
-    assert changed(smoke, Ball, epsilon=lambda cell, x: x**6 if cell.lemma == 12 else x) == {"Lemma 12"}
-    assert changed(smoke, Ball, below=lambda _, x: np.floor(1.1 * x)) == {"Lemma 11"}
-    assert changed(smoke, Ball, variance=lambda _, x: x / 10_000) == {"Lemma 11, proof"}
+def test_norms_and_variances_that_are_wrong_would_be_found_out(drawn):
+    assert changed(drawn, Tensors, rv=lambda _, x: x / 2) == {"Lemma 6"}
+    assert changed(drawn, Tensors, rv=lambda _, x: 1.5 * x) == {"Lemma 7, proof"}
+    assert changed(drawn, Tensors, floor=lambda _, x: x / 3) == {"Lemma 9"}
+    assert changed(drawn, Tensors, drawn=lambda _, x: 1.1 * x) == {"Proposition 5"}
+    assert changed(drawn, Tensors, pair_floor=lambda _, x: x / 1000) == {"Lemma 10"}
+    assert changed(drawn, Tensors, pair_drawn=lambda _, x: 1.2 * x) == {"Lemma 10, left side"}
 
 
-def test_subspaces_that_are_too_large_would_be_found_out(smoke):
-    assert changed(smoke, Decoupled, dimension=lambda _, x: 1.5 * x) == {"Lemma 13, sharpened"}
-    assert changed(smoke, Decoupled, dimension=lambda _, x: 20 * x) == {"Lemma 13, sharpened", "Lemma 13, proof"}
+def test_nets_that_are_too_large_and_distances_out_of_range_would_be_found_out(drawn):
+    assert changed(drawn, Net, log_size=lambda _, x: x + 2) == {"Lemma 7"}
+    assert changed(drawn, Distances, ratio=lambda _, x: 1.01 * x) == {"Lemma 8"}
+    assert changed(drawn, Distances, ratio=lambda _, x: 0.99 * x) == {"Lemma 8"}
 
 
-def test_singular_values_of_the_wrong_size_or_scaling_would_be_found_out(smoke):
-    assert changed(smoke, Perturbed, smallest=lambda _, x: 1e-40 * x) == {"Lemma 13, eq. (4)"}
-    assert changed(smoke, Perturbed, smallest=lambda cell, x: x * cell.variance**2) == {"Lemma 13, v"}
-    assert changed(smoke, Perturbed, smallest=lambda cell, x: x / cell.samples**6) == {"Lemma 13, n"}
-    assert changed(smoke, Perturbed, smallest=lambda cell, x: x**20 if cell.seeds > 100 else x) >= {"Lemma 13, δ"}
+def test_projections_that_are_short_too_often_would_be_found_out(drawn):
+    assert changed(drawn, Ball, epsilon=lambda _, x: x**1.2) == {"Lemma 11"}
+    assert changed(drawn, Ball, epsilon=lambda cell, x: x**6 if cell.lemma == 12 else x) == {"Lemma 12"}
+    assert changed(drawn, Ball, below=lambda _, x: np.floor(1.1 * x)) == {"Lemma 11"}
+    assert changed(drawn, Ball, variance=lambda _, x: x / 10_000) == {"Lemma 11, proof"}
+
+
+def test_subspaces_that_are_too_large_would_be_found_out(drawn):
+    assert changed(drawn, Decoupled, dimension=lambda _, x: 1.5 * x) == {"Lemma 13, sharpened"}
+    assert changed(drawn, Decoupled, dimension=lambda _, x: 20 * x) == {"Lemma 13, sharpened", "Lemma 13, proof"}
+
+
+def test_singular_values_of_the_wrong_size_or_scaling_would_be_found_out(drawn):
+    assert changed(drawn, Perturbed, smallest=lambda _, x: 1e-40 * x) == {"Lemma 13, eq. (4)"}
+    assert changed(drawn, Perturbed, smallest=lambda cell, x: x * cell.variance**2) == {"Lemma 13, v"}
+    assert changed(drawn, Perturbed, smallest=lambda cell, x: x / cell.samples**6) == {"Lemma 13, n"}
+    assert changed(drawn, Perturbed, smallest=lambda cell, x: x**20 if cell.seeds > 100 else x) >= {"Lemma 13, δ"}
 
 
 def test_dependent_tensors_outside_the_hypothesis_are_shown_as_such(smoke):
@@ -120,13 +153,13 @@ def test_dependent_tensors_outside_the_hypothesis_are_shown_as_such(smoke):
     assert {(str(claim.verdict), claim.met) for claim in claims} == {("outside the hypothesis", False)}
 
 
-def test_features_that_are_too_long_would_be_found_out(smoke):
-    assert changed(smoke, Lengths, length=lambda _, x: 2000 * x) == {"Lemma 14", "Lemma 20"}
-    assert changed(smoke, Lengths, entry=lambda _, x: 1.6 * x) == {"Lemma 14, proof", "Lemma 20, proof"}
+def test_features_that_are_too_long_would_be_found_out(drawn):
+    assert changed(drawn, Lengths, length=lambda _, x: 2000 * x) == {"Lemma 14", "Lemma 20"}
+    assert changed(drawn, Lengths, entry=lambda _, x: 1.6 * x) == {"Lemma 14, proof", "Lemma 20, proof"}
 
 
-def test_rows_that_do_not_span_would_be_found_out(smoke):
-    assert changed(smoke, Span, rows=lambda _, x: x / 10_000) == {"Lemma 18"}
-    assert changed(smoke, Span, squares=lambda _, x: x / 10_000) == {"Lemma 19, proof", "Lemma 19, end"}
-    assert "Lemma 18, k" in changed(smoke, Span, rows=lambda cell, x: x / cell.features**3)
-    assert "Lemma 18, δ" in changed(smoke, Span, rows=lambda _, x: x**4)
+def test_rows_that_do_not_span_would_be_found_out(drawn):
+    assert changed(drawn, Span, rows=lambda _, x: x / 10_000) == {"Lemma 18"}
+    assert changed(drawn, Span, squares=lambda _, x: x / 10_000) == {"Lemma 19, proof", "Lemma 19, end"}
+    assert "Lemma 18, k" in changed(drawn, Span, rows=lambda cell, x: x / cell.features**3)
+    assert "Lemma 18, δ" in changed(drawn, Span, rows=lambda _, x: x**4)

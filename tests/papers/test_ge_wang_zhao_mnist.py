@@ -22,18 +22,42 @@ failing = partial(faults.failing, mnist)
 def test_noise_lets_the_digits_be_learnt_by_heart(smoke):
     claims = mnist.claims(smoke)
     assert {claim.verdict for claim in claims} == {"holds"}
-    assert len(claims) == 3
+    assert len(claims) == 5
     assert len(mnist.draw(smoke)) == 1
     assert all(mnist.cost(cell).flops > 0 and mnist.cost(cell).bytes > 0 for cell, _ in smoke)
 
 
 def test_a_network_that_did_not_learn_or_did_not_need_noise_would_be_found_out(smoke):
-    high = tuple((cell, data.assign(train=0 * data["train"] + 1.0, test=data["guess"] + 1)) for cell, data in smoke)
-    assert failing(Results("smoke", high)) == {"Figure 6", "Figures 3a, 7", "Appendix A.2"}
+    high = {"train": lambda *_: 1.0, "test": lambda _, data: data["guess"] + 1}
+    assert faults.changed(mnist, smoke, mnist.Memory, **high) == {"Figure 6", "Figures 3a, 7", "Appendix A.2"}
+
+
+def test_samples_that_noise_leaves_where_they_were_would_be_found_out(smoke):
+    assert faults.changed(mnist, smoke, mnist.Position, lower=lambda *_: 1e-9) == {"Appendix A.2"}
+    zero = {"lower": lambda *_: 0.0, "upper": lambda *_: 0.0}
+    assert "Theorem 4" in faults.changed(mnist, smoke.where(setting="noisy"), mnist.Position, **zero)
+
+
+def test_without_a_lower_bound_the_hypothesis_is_not_judged(smoke):
+    pairs = tuple((cell, data.assign(lower=0.0) if type(cell) is mnist.Position else data) for cell, data in smoke)
+    (claim,) = [claim for claim in mnist.claims(Results("smoke", pairs)) if claim.source == "Theorem 4"]
+    assert claim.verdict == "not testable at this size"
+    assert "σ_min is at most 0." in claim.note
+
+
+@pytest.mark.parametrize("setting", ["plain", "noisy", "features"])
+def test_the_smallest_singular_value_is_that_of_the_explicit_tensors(setting):
+    cell = mnist.Position("digits", setting, 150, 10, 30, 0)
+    X, *_ = mnist._inputs(cell)
+    truth = np.linalg.svd(np.einsum("ni,nj->nij", X, X).reshape(150, -1), compute_uv=False)
+    found = mnist.run(cell)
+    assert float(found["lower"]) <= truth[-1] <= float(found["upper"])
+    assert float(found["upper"]) == pytest.approx(truth[-1], rel=1e-5)
+    assert float(found["largest"]) == pytest.approx(truth[0], rel=1e-9)
 
 
 def test_three_layers_are_judged_next_to_their_start(smoke):
-    ((cell, data), *_) = smoke
+    ((cell, data), *_) = smoke.where(mnist.Memory)
     features = replace(cell, setting="features")
     for loss, failed in ((0.009, set()), (0.011, {"Figures 3b, 8"})):
         pairs = ((features, data.assign(train=loss * data["start"])),)
@@ -42,7 +66,7 @@ def test_three_layers_are_judged_next_to_their_start(smoke):
 
 @pytest.mark.parametrize("setting", ["plain", "noisy", "features"])
 def test_samples_are_what_the_setting_says(setting):
-    cell = replace(mnist.cells(mnist.PROFILES["smoke"])[0], setting=setting)
+    cell = replace(mnist.cells(mnist.PROFILES["smoke"])[-1], setting=setting)
     (X, y), (X_test, y_test) = mnist._samples(cell)
     assert X.shape == (150, 30 if setting == "features" else 64)
     assert len(X_test) == len(y_test) == 1797 - 150
@@ -61,7 +85,7 @@ def test_samples_are_what_the_setting_says(setting):
 
 
 def test_a_curve_is_the_mean_of_twenty_of_every_fifth_step(smoke):
-    ((cell, data), *_) = smoke
+    ((cell, data), *_) = smoke.where(mnist.Memory)
     steps = data["step"].values
     assert steps[0] == 5 * 19
     assert steps[-1] <= cell.epochs * (cell.samples // 128)

@@ -2,10 +2,12 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
 from offtangent._errors import InputError
+from offtangent.networks import PolynomialNet
 from offtangent.theory import (
     admissible_features,
     least_width,
@@ -14,6 +16,7 @@ from offtangent.theory import (
     symmetric_dimension,
     theorem_features,
 )
+from offtangent.theory.memorisation import warn_beyond_capacity
 
 
 @pytest.mark.parametrize("dim", [1, 2, 4, 6])
@@ -54,6 +57,15 @@ def test_what_does_not_fit_is_told_with_the_number_that_would():
     (narrow,) = memorisation(50, 10, width=20).problems()
     assert "20 neurons are fewer than 2d + 2 = 22" in narrow
     assert "a higher power than 1" in memorisation(60_000, 100, power=1).problems()[0]
+
+
+def test_a_network_beyond_its_capacity_warns_once_with_the_number_that_would_fit():
+    net = PolynomialNet.gaussian(dim=3, features=4, width=10, power=2, key=jax.random.key(0))
+    assert not warn_beyond_capacity(net, 10)
+    with pytest.warns(UserWarning, match=r"11 samples are more than the 10.*5 features or more") as seen:
+        assert warn_beyond_capacity(net, 11)
+    assert len(seen) == 1
+    assert not warn_beyond_capacity(lambda W, X: X @ W, 11)
 
 
 def test_bad_numbers_are_refused():

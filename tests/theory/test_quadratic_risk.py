@@ -58,6 +58,11 @@ def test_value_gradient_and_hessian_form_are_those_of_autodiff():
     assert float(risk.hessian_form(W, Z)) == pytest.approx(flat @ dense_hessian(risk, W) @ flat, rel=1e-12)
 
 
+def test_the_dense_hessian_is_that_of_autodiff():
+    risk, W = problem(gamma=0.3)
+    np.testing.assert_allclose(risk.hessian(W), dense_hessian(risk, W), atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_lemma_3_the_smallest_curvature_is_minus_the_norm_of_m(seed):
     risk, W = problem(gamma=0.1, seed=seed)
@@ -128,10 +133,26 @@ def test_the_interpolant_has_no_loss_and_the_least_quadratic_form():
 
 def test_labels_that_cannot_be_had_are_refused():
     net, X = QuadraticNet(2, 4), np.array([[1.0, 0.0], [-2.0, 0.0]])
-    with pytest.raises(InputError, match="not independent"):
+    with pytest.raises(InputError, match=r"Rows 0 and 1 of X.*signs"):
         interpolant(net, X, [1.0, 2.0])
+    with pytest.raises(InputError, match=r"The 4 matrices xxᵀ are not independent.*at most 3 are"):
+        interpolant(net, [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 2.0, 3.0, 4.0])
     with pytest.raises(InputError, match="2 eigenvalues of one sign, and there are 1"):
         interpolant(QuadraticNet(2, 2), np.eye(2), [1.0, 2.0])
+
+
+def test_more_samples_than_quadratic_forms_warn_with_the_number_that_fits():
+    X, y = np.random.default_rng(0).standard_normal((4, 2)), np.ones(4)
+    with pytest.warns(UserWarning, match="4 samples are more than the 3 that quadratic forms of 2 inputs can fit"):
+        QuadraticRisk.of(QuadraticNet(2, 6), X, y)
+    QuadraticRisk.of(QuadraticNet(2, 6), X[:3], y[:3])
+
+
+@pytest.mark.parametrize(("row", "text"), [([2.0, -4.0], "Rows 0 and 2 of X"), ([0.0, 0.0], "1 zero row")])
+def test_rows_that_make_sigma_vanish_warn_with_their_numbers(row, text):
+    X = np.array([[-1.0, 2.0], [1.0, 0.0], row])
+    with pytest.warns(UserWarning, match=rf"σ_min.* = 0.*{text}"):
+        QuadraticRisk.of(QuadraticNet(2, 6), X, np.ones(3))
 
 
 def test_negative_curvature_alone_memorises_and_each_step_gains_its_share():
@@ -167,6 +188,7 @@ def test_theorem_4_chooses_an_accuracy_whose_curvature_is_gamma():
         (lambda: algorithm1_settings(smoothness=1, hessian=1, epsilon=2, parameters=3, gap=1), "ε ≤ ℓ²/ρ = 1"),
         (lambda: algorithm1_settings(smoothness=1, hessian=1, epsilon=0.1, parameters=3, gap=1, c=2), "c ≤ 1"),
         (lambda: QuadraticRisk.of(QuadraticNet(3, 8), np.ones((2, 2)), [1.0, 2.0]), "X has 2 features"),
+        (lambda: theorem4(samples=2, dim=2, width=7, smallest=1, radius=1, label=1, start=1, epsilon=1), "7 is odd"),
         (lambda: QuadraticRisk.of(QuadraticNet(2, 8), np.eye(2), [1.0, 2.0], gamma=-1), "gamma=-1"),
     ],
 )

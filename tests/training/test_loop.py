@@ -9,7 +9,7 @@ import pytest
 from offtangent._errors import InputError
 from offtangent.kernels import tangent_gram
 from offtangent.linalg import Spectrum
-from offtangent.networks import TwoLayer
+from offtangent.networks import QuadraticNet, TwoLayer
 from offtangent.special import activation
 from offtangent.theory import largest_stable_rate, predict_residual
 from offtangent.training import Diverged, HalfSquares, train
@@ -323,6 +323,14 @@ def test_a_second_run_compiles_nothing(regression):
 def test_settings_without_meaning_are_refused(regression, least_squares, settings, fault):
     with pytest.raises(InputError, match=fault):
         train(least_squares, START, *regression, optimiser=SGD, **{"steps": 3, **settings})
+
+
+def test_a_quadratic_network_with_too_many_samples_warns_and_is_trained_all_the_same():
+    X, y = np.random.default_rng(0).standard_normal((4, 2)), np.ones(4)
+    net = QuadraticNet(2, 6)
+    with pytest.warns(UserWarning, match="4 samples are more than the 3"):
+        history = train(HalfSquares(net), net.init(key=jax.random.key(0)), X, y, optimiser=optax.sgd(0.001), steps=1)
+    assert history.losses[1] < history.losses[0]
 
 
 def test_a_label_too_few_is_refused():

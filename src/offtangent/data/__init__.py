@@ -9,6 +9,14 @@ from offtangent.data.distributions import gaussian, hypercube, noisy_xor, smooth
 from offtangent.data.duplicates import Merged, merge_duplicates
 from offtangent.data.fetch import available, checksum, download
 from offtangent.data.files import UserData, load
+from offtangent.data.hierarchy import (
+    GeneralRidges,
+    Hierarchy,
+    Parities,
+    SmoothRidges,
+    parity_hierarchy,
+    polarised_hierarchy,
+)
 from offtangent.data.images import cifar10, digits, mnist
 from offtangent.data.labels import Labelled, add_label_noise, flip_labels, random_labels, two_classes
 from offtangent.data.preprocess import Preprocessing, fit_preprocessing, preprocess, unit_norm
@@ -36,6 +44,12 @@ __all__ = [
     "sphere_target",
     "gaussian_target",
     "quadratic_plus_cubic",
+    "Hierarchy",
+    "SmoothRidges",
+    "GeneralRidges",
+    "Parities",
+    "parity_hierarchy",
+    "polarised_hierarchy",
     "Labelled",
     "two_classes",
     "random_labels",

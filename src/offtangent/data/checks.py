@@ -47,6 +47,14 @@ def check_inputs(X: object, *, nonzero: bool = False) -> Float[np.ndarray, "n d"
     return array
 
 
+def check_columns(X: object, dim: int) -> Float[np.ndarray, "n d"]:
+    """X as a float64 array with `dim` columns, or an InputError."""
+    inputs = check_inputs(X)
+    if inputs.shape[1] != dim:
+        raise InputError(f"X has shape {inputs.shape}: expected {dim} columns, the dimension of this target.")
+    return inputs
+
+
 def check_labels(
     X: object, y: object, *, classes: bool = False
 ) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:

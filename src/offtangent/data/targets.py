@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
-from offtangent.data.checks import check_inputs
+from offtangent.data.checks import check_columns
 from offtangent.data.distributions import gaussian, sphere
 from offtangent.data.keys import PRNGKeyArray, check_count, check_key
 
@@ -130,14 +130,14 @@ class LowDegreePlusSparse:
 
     def __call__(self, X: object) -> Float[np.ndarray, " n"]:
         """f*(X). Time O(n (ridges + R)(d + k)), memory O(n + ridges·d) beside X."""
-        inputs = _inputs(X, self.dim)
+        inputs = check_columns(X, self.dim)
         return self.low(inputs) + self.sparse(inputs)
 
     def low(self, X: object) -> Float[np.ndarray, " n"]:
         """f_k(X)."""
         from offtangent.special.sphere import gegenbauers
 
-        inputs = _inputs(X, self.dim)
+        inputs = check_columns(X, self.dim)
         rows, values = max(BLOCK // (len(self.directions) * len(self.weights)), 1), []
         for start in range(0, len(inputs), rows):
             cosines = inputs[start : start + rows] @ self.directions.T / math.sqrt(self.dim)
@@ -147,7 +147,7 @@ class LowDegreePlusSparse:
 
     def sparse(self, X: object) -> Float[np.ndarray, " n"]:
         """Σ α_i (β_iᵀx)^{k+1} on X."""
-        return (_inputs(X, self.dim) @ self.betas.T) ** (self.degree + 1) @ self.alphas
+        return (check_columns(X, self.dim) @ self.betas.T) ** (self.degree + 1) @ self.alphas
 
     def energies(self) -> DegreeEnergies:
         """The energies of degree 0, …, k + 1 for x uniform on S^{d−1}(√d), exactly; Σ low = E f_k².
@@ -187,17 +187,17 @@ class QuadraticPlusCubic:
 
     def __call__(self, X: object) -> Float[np.ndarray, " n"]:
         """f*(X). Time O(nd)."""
-        inputs = _inputs(X, self.dim)
+        inputs = check_columns(X, self.dim)
         return self.low(inputs) + self.sparse(inputs)
 
     def low(self, X: object) -> Float[np.ndarray, " n"]:
         """(xᵀAx − shift)/scale on X."""
-        half = _inputs(X, self.dim)[:, self.dim - self.ones :]
+        half = check_columns(X, self.dim)[:, self.dim - self.ones :]
         return ((half**2).sum(axis=1) - self.shift) / self.scale
 
     def sparse(self, X: object) -> Float[np.ndarray, " n"]:
         """He₃(βᵀx)/√6 on X."""
-        z = _inputs(X, self.dim) @ self.beta
+        z = check_columns(X, self.dim) @ self.beta
         return (z**3 - 3 * z) / math.sqrt(6)
 
     def energies(self) -> DegreeEnergies:
@@ -251,13 +251,6 @@ def _ones(dim: int) -> int:
 def _direction(dim: int, key: PRNGKeyArray) -> Float[np.ndarray, "1 d"]:
     check_count("dim", dim, least=2)
     return sphere(1, dim, key=key)
-
-
-def _inputs(X: object, dim: int) -> Float[np.ndarray, "n d"]:
-    inputs = check_inputs(X)
-    if inputs.shape[1] != dim:
-        raise InputError(f"X has shape {inputs.shape}: expected {dim} columns, the dimension of this target.")
-    return inputs
 
 
 def _inner(

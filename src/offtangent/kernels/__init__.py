@@ -11,12 +11,23 @@ from offtangent.kernels.closed_forms import (
     relu_output,
     tensor_square,
 )
+from offtangent.kernels.coordinates import Coordinates, CorrelationFit, correlation_regression, cube_coefficients
+from offtangent.kernels.correlation import (
+    CORRELATION_KERNELS,
+    arcsine,
+    check_correlation,
+    correlation_kernel,
+    linear_plus_power,
+    recursive,
+)
 from offtangent.kernels.cross import Cross
+from offtangent.kernels.cube import CubeKernel
 from offtangent.kernels.deep import deep, hermite_remainder
 from offtangent.kernels.empirical import TangentKernel, empirical_conjugate, empirical_ntk
 from offtangent.kernels.finite import tangent_gram
 from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.inverse import Inverse
+from offtangent.kernels.layered import layered_ntk
 from offtangent.kernels.names import KERNELS, named_kernel
 from offtangent.kernels.regression import (
     LeaveOneOut,
@@ -26,6 +37,7 @@ from offtangent.kernels.regression import (
     ridge_path,
     ridge_regression,
 )
+from offtangent.kernels.resnet import resnet
 from offtangent.kernels.ridges import RegularisedCurve, regularised
 
 __all__ = [
@@ -58,4 +70,17 @@ __all__ = [
     "empirical_ntk",
     "empirical_conjugate",
     "TangentKernel",
+    "CORRELATION_KERNELS",
+    "arcsine",
+    "linear_plus_power",
+    "recursive",
+    "resnet",
+    "correlation_kernel",
+    "check_correlation",
+    "CubeKernel",
+    "cube_coefficients",
+    "correlation_regression",
+    "CorrelationFit",
+    "Coordinates",
+    "layered_ntk",
 ]

@@ -2,6 +2,7 @@
 
 from offtangent.linalg.bracket import Bracket, inverse_quadratic
 from offtangent.linalg.conjugate import conjugate_gradients
+from offtangent.linalg.factor import TiledFactor, tiled_cholesky
 from offtangent.linalg.preconditioner import LowRank, low_rank, pivoted_cholesky
 from offtangent.linalg.solution import Solution
 from offtangent.linalg.spectrum import Spectrum
@@ -13,8 +14,10 @@ __all__ = [
     "Solution",
     "Spectrum",
     "SymmetricTiles",
+    "TiledFactor",
     "conjugate_gradients",
     "inverse_quadratic",
     "low_rank",
     "pivoted_cholesky",
+    "tiled_cholesky",
 ]

@@ -31,11 +31,7 @@ class QuadraticNet(eqx.Module):
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        check_count("width", self.width)
-        if self.width % 2:
-            raise InputError(
-                f"width={self.width} is odd: half of the neurons have the sign +1, half −1. Use {self.width + 1}."
-            )
+        check_halves(self.width)
 
     @property
     def origin(self) -> Float[Array, "d r"]:
@@ -68,6 +64,14 @@ class PolynomialNet(eqx.Module):
     power: int = eqx.field(static=True)
     net: QuadraticNet
 
+    def __post_init__(self) -> None:
+        check_count("power", self.power)
+        if jnp.ndim(self.R) != 2 or jnp.shape(self.R)[0] != self.net.dim:
+            raise InputError(
+                f"R has shape {jnp.shape(self.R)}: expected ({self.net.dim}, d), a row for each input of the quadratic "
+                "layers."
+            )
+
     @classmethod
     def gaussian(
         cls, *, dim: int, features: int, width: int, power: int, scale: float | int = 1.0, key: Key[Array, ""]
@@ -75,7 +79,6 @@ class PolynomialNet(eqx.Module):
         """Rows of R from N(0, scale² I); `power` is p."""
         check_count("dim", dim)
         check_key(key)
-        check_count("power", power)
         net = QuadraticNet(features, width)
         return cls(scale * jax.random.normal(key, (features, dim)), power, net)
 
@@ -94,6 +97,13 @@ class PolynomialNet(eqx.Module):
 
     def __call__(self, W: Float[Array, "k r"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
         return self.net(W, self.features(X))
+
+
+def check_halves(width: int) -> None:
+    """Refuse a number of neurons that has no halves."""
+    check_count("width", width)
+    if width % 2:
+        raise InputError(f"width={width} is odd: half of the neurons have the sign +1, half −1. Use {width + 1}.")
 
 
 def check_weights(net: QuadraticNet, W: Array) -> None:

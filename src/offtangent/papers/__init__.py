@@ -41,7 +41,14 @@ PAPERS = (
         "Ge, Wang, Zhao",
         "Mildly Overparametrized Neural Nets Can Memorize Training Data Efficiently",
         2019,
-        ("synthetic", "mnist", "phases", "lemmas"),
+        ("synthetic", "mnist", "phases", "landscape", "lemmas"),
+    ),
+    Paper(
+        "allen_zhu_li",
+        "Allen-Zhu, Li",
+        "What Can ResNet Learn Efficiently, Going Beyond Kernels?",
+        2019,
+        ("fig2", "hierarchy", "theorem2", "corollary71", "coupling", "existence", "descent", "norms"),
     ),
 )
 

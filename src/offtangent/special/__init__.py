@@ -1,4 +1,4 @@
-"""Formulas alone: activations, what theorems ask of them, Hermite and Gegenbauer polynomials, losses."""
+"""Formulas alone: activations, what theorems ask of them, Hermite and Gegenbauer polynomials, the cube, losses."""
 
 from offtangent.special.activations import (
     CATALOGUE,
@@ -16,6 +16,20 @@ from offtangent.special.activations import (
     tanh,
 )
 from offtangent.special.assumptions import AssumptionA, AssumptionPart, assumption_a
+from offtangent.special.boolean import (
+    CubeSpectrum,
+    character,
+    corners,
+    cube_spectrum,
+    cube_values,
+    hamming,
+    krawtchouk,
+    krawtchouk_matrix,
+    krawtchouks,
+    subset_sizes,
+    subsets,
+    walsh,
+)
 from offtangent.special.harmonic_assumptions import (
     BoundedAssumption,
     BoundPart,
@@ -84,6 +98,18 @@ __all__ = [
     "harmonic_coefficients",
     "harmonic_energies",
     "tangent_eigenvalues",
+    "CubeSpectrum",
+    "character",
+    "corners",
+    "cube_spectrum",
+    "cube_values",
+    "hamming",
+    "krawtchouk",
+    "krawtchouk_matrix",
+    "krawtchouks",
+    "subset_sizes",
+    "subsets",
+    "walsh",
     "LOSSES",
     "Contract",
     "ContractPart",

@@ -5,10 +5,13 @@ have any labels, with r ≥ 2d + 2 neurons. With k random features (rᵀx)^p in 
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
+from offtangent.networks import PolynomialNet, QuadraticNet
+from offtangent.networks.quadratic import check_halves
 
 
 def most_samples(dim: int) -> int:
@@ -39,6 +42,8 @@ def theorem_features(samples: int) -> int:
 
 def symmetric_dimension(dim: int, power: int) -> int:
     """D_d^p = C(p + d − 1, p), the dimension of the symmetric tensors of order p."""
+    check_count("dim", dim)
+    check_count("power", power, least=0)
     return math.comb(power + dim - 1, power)
 
 
@@ -142,7 +147,22 @@ def memorisation(
         check_count("features", features)
     inputs = dim if features is None else features
     width = least_width(inputs) if width is None else width
-    check_count("width", width)
-    if width % 2:
-        raise InputError(f"width={width} is odd: half of the neurons have the sign +1, half −1. Use {width + 1}.")
+    check_halves(width)
     return Capacity(samples, dim, width, features, power)
+
+
+def warn_beyond_capacity(net: object, samples: int) -> bool:
+    """Warn where a quadratic network cannot give any labels to this many samples, with the number that would fit.
+
+    Other networks pass. Whether it warned.
+    """
+    if isinstance(net, QuadraticNet):
+        found = Capacity(samples, net.dim, net.width)
+    elif isinstance(net, PolynomialNet):
+        found = Capacity(samples, net.R.shape[1], net.net.width, net.net.dim, net.power)
+    else:
+        return False
+    if found.fits:
+        return False
+    warnings.warn(f"The loss may have no zero: {found.problems()[0]}", stacklevel=3)  # whoever called the caller
+    return True

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
+from offtangent.networks.quadratic import check_halves
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,9 @@ def theorem4(
     >>> f"{t.gamma:.2g} {t.hessian:.3g} {t.smoothness:.3g} {t.accuracy:.1g}"
     '0.0014 239 4.77e+03 8e-09'
     """
-    for name, count in (("samples", samples), ("dim", dim), ("width", width)):
+    for name, count in (("samples", samples), ("dim", dim)):
         check_count(name, count)
+    check_halves(width)
     for name, value in (("smallest", smallest), ("radius", radius), ("label", label), ("epsilon", epsilon)):
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it must be positive and finite.")

@@ -9,6 +9,7 @@ Lemma 3: λ_min(∇²f) = −‖M‖ when r ≥ 2d + 2. Lemma 4: f ≤ nd‖M‖
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -20,6 +21,8 @@ from jaxtyping import Array, Float
 from offtangent._errors import InputError
 from offtangent.data.checks import check_labels
 from offtangent.networks import QuadraticNet
+from offtangent.theory.memorisation import most_samples, warn_beyond_capacity
+from offtangent.theory.tensor_squares import check_multiples
 
 
 class Curvature(eqx.Module):
@@ -50,10 +53,19 @@ class QuadraticRisk(eqx.Module):
 
     @classmethod
     def of(cls, net: QuadraticNet, X: object, y: object, *, gamma: float | int = 0.0) -> "QuadraticRisk":
-        """Of checked inputs and labels, in JAX's default dtype. For a PolynomialNet give net.net, net.features(X)."""
+        """Of checked inputs and labels, in JAX's default dtype. For a PolynomialNet give net.net, net.features(X).
+
+        It warns where σ = 0, so that some labels cannot be had: more samples than quadratic forms, a row that is a
+        multiple of another, a zero row.
+        """
         inputs, labels = check_labels(X, y)
         if inputs.shape[1] != net.dim:
             raise InputError(f"X has {inputs.shape[1]} features, and the network takes {net.dim}.")
+        if not warn_beyond_capacity(net, len(inputs)):
+            try:
+                check_multiples(inputs)
+            except InputError as error:
+                warnings.warn(f"σ_min[x_j ⊗ x_j] = 0, so f may have no zero. {error}", stacklevel=2)
         if not 0 <= gamma < math.inf:
             raise InputError(f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
         return cls(net, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
@@ -84,9 +96,20 @@ class QuadraticRisk(eqx.Module):
         cross = jnp.sum(signs * (self.X @ W) * (self.X @ Z), axis=1)
         return first + 2 * jnp.mean(cross**2) + self.gamma * jnp.sum(Z**2)
 
+    def hessian(self, W: Float[Array, "d r"]) -> Float[Array, "p p"]:
+        """∇²g for W.ravel(), p = dr. Time O(np²), memory O(p² + np)."""
+        signs = self._signs(W)
+        cross = (self.X[:, :, None] * (signs * (self.X @ W))[:, None, :]).reshape(len(self.X), -1)
+        first = jnp.kron(self.matrix(W), jnp.diag(signs))
+        return first + 2 * cross.T @ cross / len(self.y) + self.gamma * jnp.eye(W.size, dtype=W.dtype)
+
+    def matrix_norm(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """‖M‖."""
+        return jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W))))
+
     def lowest_curvature(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
         """λ_min(∇²g) = γ − ‖M‖, for r ≥ 2d + 2 (Lemma 3); a narrower network's is no less."""
-        return self.gamma - jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W))))
+        return self.gamma - self.matrix_norm(W)
 
     def curvature(self, W: Float[Array, "d r"]) -> Curvature:
         """Lemma 3's direction, in closed form: an eigenvector of M, and a null vector of half of W. O(nd² + r³)."""
@@ -111,7 +134,7 @@ class QuadraticRisk(eqx.Module):
     def bound(self, W: Float[Array, "d r"], smallest: Float[Array, ""] | float) -> Float[Array, ""]:
         """nd‖M‖²/4σ² ≥ f(W), σ = `smallest` singular value of [x_j ⊗ x_j] (Lemma 4)."""
         count, dim = self.X.shape
-        return count * dim * jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W)))) ** 2 / (4 * smallest**2)
+        return count * dim * self.matrix_norm(W) ** 2 / (4 * smallest**2)
 
     def _signs(self, W: Float[Array, "d r"]) -> Float[Array, "r"]:
         half = jnp.ones(self.net.width // 2, W.dtype)
@@ -150,15 +173,17 @@ def interpolant(net: QuadraticNet, X: object, y: object) -> Float[np.ndarray, "d
     inputs, labels = check_labels(X, y)
     if inputs.shape[1] != net.dim:
         raise InputError(f"X has {inputs.shape[1]} features, and the network takes {net.dim}.")
+    check_multiples(inputs)
     from scipy.linalg import eigh, solve
 
-    gram = (inputs @ inputs.T) ** 2
     try:
-        weights = solve(gram, labels, assume_a="pos")
+        if len(inputs) > most_samples(net.dim):
+            raise np.linalg.LinAlgError
+        weights = solve((inputs @ inputs.T) ** 2, labels, assume_a="pos")
     except np.linalg.LinAlgError:
         raise InputError(
             f"The {len(inputs)} matrices xxᵀ are not independent in {net.dim} dimensions (at most "
-            f"{math.comb(net.dim + 1, 2)} are, and none twice), so that labels can contradict each other."
+            f"{most_samples(net.dim)} are), so that labels can contradict each other."
         ) from None
     values, vectors = eigh(inputs.T @ (weights[:, None] * inputs))
     half = net.width // 2

@@ -8,6 +8,7 @@ from offtangent.training.directions import (
     chain,
     perturbed_descent,
 )
+from offtangent.training.grids import Bounded, Search, grid_sgd, search
 from offtangent.training.loop import Checkpoint, Diverged, History, train
 from offtangent.training.losses import HalfSquares
 from offtangent.training.randomised import (
@@ -18,6 +19,7 @@ from offtangent.training.randomised import (
     randomised_sgd,
     unsigned,
 )
+from offtangent.training.residual import residual_sgd
 from offtangent.training.stability import Sharpness, sharpness
 
 __all__ = [
@@ -43,4 +45,9 @@ __all__ = [
     "Stationary",
     "algorithm1",
     "find_stationary",
+    "residual_sgd",
+    "Bounded",
+    "Search",
+    "grid_sgd",
+    "search",
 ]

@@ -81,7 +81,7 @@ def algorithm1(settings: DescentSettings, *, key: Key[Array, ""]) -> optax.Gradi
             shaken=jnp.where(take, state.time, state.shaken),
             anchor=jax.tree.map(lambda new, old: jnp.where(take, new, old), params, state.anchor),
             level=jnp.where(take, value, state.level).astype(state.level.dtype),
-            done=at == 2,
+            done=jnp.asarray(at == 2, bool),  # as at the start: another type would be compiled again
             perturbations=state.perturbations + take,
             escapes=state.escapes + (escaped & (at == 1)),
             key=state.key,

@@ -1,7 +1,7 @@
 """The training loop: any objective, any optax optimiser, full batch or minibatch.
 
-Steps run in blocks inside one `lax.scan`, compiled once. Between blocks the host looks for divergence, saves
-a checkpoint and reports progress. An objective may return several losses: the gradient is that of their sum. So
+Steps run in blocks inside one program, compiled once. Between blocks the host looks for divergence, saves a
+checkpoint and reports progress. An objective may return several losses: the gradient is that of their sum. So
 to train k networks of one shape at once (seeds, labels), stack them into an f with outputs (n, k): the gradients
 do not mix, and every network has its own curve.
 """
@@ -9,6 +9,7 @@ do not mix, and every network has its own curve.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
 from offtangent.special.losses import check_loss, check_loss_labels
+from offtangent.theory.memorisation import warn_beyond_capacity
 from offtangent.training.checkpoint import fingerprint, load, save
 from offtangent.training.randomised import MeanLoss
 from offtangent.training.stability import sharpness
 
 BLOCK = 256  # steps between two looks of the host
+CHUNK = 16  # steps without a branch: on a GPU every branch makes the host wait for it
 HOPELESS = 1e3  # a loss this many times the first one is divergence, even while it is finite
 
 Objective = Callable[[Any, Array, Array], Array]
@@ -71,7 +74,6 @@ class History:
 class _Carry(eqx.Module):
     params: PyTree
     state: PyTree
-    order: Int[Array, "n_or_0"]  # the epoch's permutation; empty for full batches
     records: PyTree
 
 
@@ -99,7 +101,8 @@ def train(
     time to time, and a later call with the same arguments goes on from it with the same numbers. `precision`
     names the precision of matrix products (JAX's names: "highest", "tensorfloat32", ...).
 
-    Raises `Diverged` with the step and the largest stable learning rate.
+    Raises `Diverged` with the step and the largest stable learning rate. Warns where the objective's f is a quadratic
+    network that cannot fit this many samples.
     """
     n = len(X)
     _check(n, len(y), steps, batch, key, record, record_at)
@@ -108,6 +111,7 @@ def train(
     if isinstance(objective, MeanLoss):
         check_loss(objective.loss)
         check_loss_labels(objective.loss, y)
+    warn_beyond_capacity(getattr(objective, "f", None), n)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
     params = jax.tree.map(jnp.asarray, params)
@@ -120,7 +124,7 @@ def train(
             name: jnp.zeros((len(at), *shape.shape), shape.dtype)
             for name, shape in eqx.filter_eval_shape(lambda p: {k: f(p) for k, f in record.items()}, params).items()
         }
-        carry = _Carry(params, optimiser.init(params), jnp.arange(n if batch else 0), buffers)
+        carry = _Carry(params, optimiser.init(params), buffers)
         losses = np.zeros((steps + 1, *_loss_shape(objective, params, X[:batch], y[:batch])))
         done, print_ = 0, ""
         slots = np.full(steps + 1, -1)
@@ -170,48 +174,60 @@ def _block(
     slots: Int[Array | np.ndarray, "b"],
     steps: Int[Array | np.ndarray, ""],
 ) -> tuple[_Carry, Float[Array, "b *k"]]:
-    n = len(X)
-    per_epoch = n // batch if batch else 1
+    ks, slots, steps = jnp.asarray(ks), jnp.asarray(slots), jnp.asarray(steps)
+    part = _batches(key, len(X), batch, ks, steps)
 
     def write(carry: _Carry, slot: Array) -> _Carry:
         values = {name: f(carry.params) for name, f in record.items()}
         records = jax.tree.map(lambda buffer, value: buffer.at[slot].set(value), carry.records, values)
         return eqx.tree_at(lambda c: c.records, carry, records)
 
-    def rows(carry: _Carry, k: Array) -> tuple[_Carry, Array, Array]:
-        if batch is None:
-            return carry, X, y
-        fresh = lambda: jax.random.permutation(jax.random.fold_in(key, k // per_epoch), n)  # noqa: E731
-        order = jax.lax.cond(k % per_epoch == 0, fresh, lambda: carry.order)
-        part = jax.lax.dynamic_slice_in_dim(order, (k % per_epoch) * batch, batch)
-        return eqx.tree_at(lambda c: c.order, carry, order), X[part], y[part]
-
     def total(params: PyTree, xs: Array, ys: Array) -> tuple[Array, Array]:
         losses = objective(params, xs, ys)
         return jnp.sum(losses), losses
 
-    def move(carry: _Carry, k: Array) -> tuple[_Carry, Array]:
-        carry, xs, ys = rows(carry, k)
+    def step(carry: _Carry, at: tuple[Array, Array, Array | None]) -> tuple[_Carry, Array]:
+        k, slot, rows = at
+        if record:
+            carry = jax.lax.cond(slot >= 0, write, lambda c, _: c, carry, slot)
+        xs, ys = (X, y) if rows is None else (X[rows], y[rows])
         gradient, loss = jax.grad(total, has_aux=True)(carry.params, xs, ys)
         extra = {"value": jnp.sum(loss)} if isinstance(optimiser, optax.GradientTransformationExtraArgs) else {}
         updates, state = optimiser.update(gradient, carry.state, carry.params, **extra)
-        params = optax.apply_updates(carry.params, updates)
-        return _Carry(params, state, carry.order, carry.records), loss
+        moved = optax.apply_updates(carry.params, updates), state
+        # The last steps of a chunk may lie beyond the end: they move nothing.
+        params, state = jax.tree.map(partial(jnp.where, k < steps), moved, (carry.params, carry.state))
+        return _Carry(params, state, carry.records), loss
 
-    def look(carry: _Carry, k: Array) -> tuple[_Carry, Array]:
-        carry, xs, ys = rows(carry, k)
-        return carry, objective(carry.params, xs, ys)
+    def chunk(number: Array, at: tuple[_Carry, Array]) -> tuple[_Carry, Array]:
+        carry, losses = at
+        inputs = jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, number * CHUNK, CHUNK), (ks, slots, part))
+        carry, fresh = jax.lax.scan(step, carry, inputs)
+        return carry, jax.lax.dynamic_update_slice_in_dim(losses, fresh, number * CHUNK, 0)
 
-    def rest(carry: _Carry, k: Array) -> tuple[_Carry, Array]:  # noqa: ARG001
-        return carry, jnp.zeros_like(eqx.filter_eval_shape(objective, carry.params, X[:batch], y[:batch]))
+    shape = eqx.filter_eval_shape(objective, carry.params, X[:batch], y[:batch])
+    losses = jnp.zeros((len(ks), *shape.shape), shape.dtype)
+    chunks = (jnp.minimum(steps + 1 - ks[0], len(ks)) + CHUNK - 1) // CHUNK
+    return jax.lax.fori_loop(0, chunks, chunk, (carry, losses))
 
-    def step(carry: _Carry, at: tuple[Array, Array]) -> tuple[_Carry, Array]:
-        k, slot = at
-        if record:
-            carry = jax.lax.cond(slot >= 0, write, lambda c, _: c, carry, slot)
-        return jax.lax.switch(jnp.where(k < steps, 0, jnp.where(k == steps, 1, 2)), (move, look, rest), carry, k)
 
-    return jax.lax.scan(step, carry, (jnp.asarray(ks), jnp.asarray(slots)))
+def _batches(key: Array, n: int, batch: int | None, ks: Array, steps: Array) -> Int[Array, "b rows"] | None:
+    """The rows of every step's batch: a slice of its epoch's shuffle, of those epochs that the steps up to the end see.
+
+    Made before the steps, so that these have no branch for the first one of an epoch.
+    """
+    if batch is None:
+        return None
+    per_epoch = n // batch
+    first = ks[0] // per_epoch
+    seen = jnp.minimum(ks[-1], steps) // per_epoch - first + 1
+
+    def shuffle(number: Array, orders: Array) -> Array:
+        return orders.at[number].set(jax.random.permutation(jax.random.fold_in(key, first + number), n))
+
+    orders = jax.lax.fori_loop(0, seen, shuffle, jnp.zeros(((len(ks) - 1) // per_epoch + 2, n), jnp.arange(n).dtype))
+    inside = (ks % per_epoch)[:, None] * batch + jnp.arange(batch)
+    return orders[(ks // per_epoch - first)[:, None], inside]
 
 
 def _refuse_divergence(

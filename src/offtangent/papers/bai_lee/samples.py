@@ -83,7 +83,7 @@ class Config:
 
 
 PROFILES = {
-    "smoke": Config({"xor": Task((8, 24), width=128, steps=150, reach=2)}),
+    "smoke": Config({"xor": Task((8, 24), width=128, steps=150, reach=2, ends={"plain": 0})}),
     "laptop": Config(
         {
             "xor": Task((8, 14, 24), width=256, steps=200, reach=2),

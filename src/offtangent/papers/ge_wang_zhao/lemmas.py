@@ -19,6 +19,8 @@ from jaxtyping import Float
 
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.ge_wang_zhao import lemmas_figures, lemmas_report
+from offtangent.papers.ge_wang_zhao._kept import kept
+from offtangent.papers.ge_wang_zhao._random import full_power, smallest_of, sphere, unit_tensor
 from offtangent.report import Figure
 from offtangent.theory import (
     SymmetricTensor,
@@ -235,6 +237,11 @@ def cost(cell: Kind) -> Cost:
 
 
 def run(cell: Kind) -> xr.Dataset:
+    return kept(cell, drawn(cell))
+
+
+def drawn(cell: Kind) -> xr.Dataset:
+    """Every draw of a cell."""
     one = {
         Tensors: _tensors, Net: _net, Distances: _distances, Ball: _ball, Decoupled: _decoupled,
         Perturbed: _perturbed, Outside: _outside, Lengths: _lengths, Span: _span,
@@ -258,31 +265,12 @@ def draw(results: Results) -> list[Figure]:
 Part = dict[str, float | Float[np.ndarray, "q"]]
 
 
-def _unit(rng: np.random.Generator, dim: int, power: int) -> SymmetricTensor:
-    values = rng.standard_normal(symmetric_dimension(dim, power))
-    return SymmetricTensor.from_isometric(values / np.linalg.norm(values), dim, power)
-
-
-def _sphere(rng: np.random.Generator, n: int, dim: int) -> Float[np.ndarray, "n d"]:
-    points = rng.standard_normal((n, dim))
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
-
-
-def _full(X: Float[np.ndarray, "n d"], power: int) -> Float[np.ndarray, "n entries"]:
-    """X^{⊗p} with all its entries, p = 1 or 2."""
-    return X if power == 1 else (X[:, :, None] * X[:, None]).reshape(len(X), -1)
-
-
-def _smallest(matrix: Float[np.ndarray, "m n"]) -> float:
-    return float(np.linalg.svd(matrix, compute_uv=False)[-1])
-
-
 def _tensors(cell: Tensors, seed: int) -> Part:
     rng = np.random.default_rng([seed, cell.power, cell.dim])
-    M, pair = _unit(rng, cell.dim, cell.power), _unit(rng, cell.dim, 2 * cell.power)
+    M, pair = unit_tensor(rng, cell.dim, cell.power), unit_tensor(rng, cell.dim, 2 * cell.power)
     shift, first, second = rng.standard_normal((3, cell.dim))
     values = M(shift + rng.standard_normal((cell.draws, cell.dim)))
-    u, v = (_full(at + rng.standard_normal((cell.draws, cell.dim)), cell.power) for at in (first, second))
+    u, v = (full_power(at + rng.standard_normal((cell.draws, cell.dim)), cell.power) for at in (first, second))
     pairs = np.sum(u @ pair.dense().reshape(u.shape[1], v.shape[1]) * v, axis=1)
     exact, decoupled = gaussian_variance(M, shift), decoupled_variance(pair, first, second)
     floor, floors = gaussian_variance_floor(M), decoupled_variance_floor(pair)
@@ -301,10 +289,10 @@ def _net(cell: Net, seed: int) -> Part:
     rng = np.random.default_rng([seed, cell.power, cell.dim, 7])
     size = symmetric_dimension(cell.dim, cell.power)
     net = np.zeros((0, size))
-    for point in _sphere(rng, cell.points, size):
+    for point in sphere(rng, cell.points, size):
         if not len(net) or np.linalg.norm(net - point, axis=1).min() > cell.epsilon:
             net = np.vstack([net, point])
-    fresh = _sphere(rng, 1000, size)
+    fresh = sphere(rng, 1000, size)
     nearest = np.sqrt(np.maximum(2 - 2 * (fresh @ net.T).max(axis=1), 0))
     return {
         "log_size": math.log(len(net)),
@@ -320,12 +308,12 @@ def _distances(cell: Distances, seed: int) -> Part:
     if cell.law == "gaussian":
         M = rng.standard_normal((n + 2, n))
     elif cell.law == "squares":
-        M = isometric_power(_sphere(rng, n, n), 2).T
+        M = isometric_power(sphere(rng, n, n), 2).T
     elif cell.law == "orthonormal":
         M = np.linalg.qr(rng.standard_normal((n, n)))[0]
     else:  # the sum of the columns is short, and nothing else: σ_min is near its lower limit
         M = np.eye(n) - (1 - 1e-3) / n
-    return {"ratio": _smallest(M) * float(np.linalg.norm(np.linalg.pinv(M), axis=1).max())}  # l = 1/‖row of M⁺‖
+    return {"ratio": smallest_of(M) * float(np.linalg.norm(np.linalg.pinv(M), axis=1).max())}  # l = 1/‖row of M⁺‖
 
 
 def _ball(cell: Ball, seed: int) -> Part:
@@ -333,7 +321,7 @@ def _ball(cell: Ball, seed: int) -> Part:
     order = cell.power if cell.lemma == 11 else 2 * cell.power
     size, still = symmetric_dimension(cell.dim, order), cell.subspace == "worst"
     basis = np.eye(size)[:1] if still else np.linalg.qr(rng.standard_normal((size, cell.size)))[0].T
-    first, second = (np.zeros((2, cell.dim)) if still else _sphere(rng, 2, cell.dim))[:, None]
+    first, second = (np.zeros((2, cell.dim)) if still else sphere(rng, 2, cell.dim))[:, None]
     x = first + math.sqrt(NOISE) * rng.standard_normal((cell.draws, cell.dim))
     extra: Part = {}
     if cell.lemma == 11:
@@ -360,21 +348,21 @@ def _perturbed(cell: Perturbed, seed: int) -> Part:
     R, noise = rng.standard_normal((cell.features, cell.dim)), rng.standard_normal((cell.samples, cell.dim))
     X = np.zeros_like(noise)
     if cell.start != "zero":
-        X = _sphere(rng, 1 if cell.start == "equal" else cell.samples, cell.dim)
-    return {"smallest": _smallest(squared_features(R, X + math.sqrt(cell.variance) * noise, cell.power))}
+        X = sphere(rng, 1 if cell.start == "equal" else cell.samples, cell.dim)
+    return {"smallest": smallest_of(squared_features(R, X + math.sqrt(cell.variance) * noise, cell.power))}
 
 
 def _outside(cell: Outside, seed: int) -> Part:
     rng = np.random.default_rng([seed, cell.dim])
     R = cell.scale * rng.standard_normal((cell.features, cell.dim))
     noise = math.sqrt(cell.variance) * rng.standard_normal((cell.samples, cell.dim))
-    found = smallest_singular(((_sphere(rng, cell.samples, cell.dim) + noise) @ R.T) ** cell.power)
+    found = smallest_singular(((sphere(rng, cell.samples, cell.dim) + noise) @ R.T) ** cell.power)
     return {"lower": found.lower, "upper": found.upper, "largest": found.largest}
 
 
 def _lengths(cell: Lengths, seed: int) -> Part:
     rng = np.random.default_rng([seed, cell.lemma, cell.power, cell.dim])
-    R, X = rng.standard_normal((cell.features, cell.dim)), _sphere(rng, cell.samples, cell.dim)
+    R, X = rng.standard_normal((cell.features, cell.dim)), sphere(rng, cell.samples, cell.dim)
     entries = np.abs(R).max()
     if cell.lemma == 20:
         bound = feature_norm_bound(cell.dim, cell.features, cell.power, radius=1.0, delta=cell.delta)
@@ -390,10 +378,10 @@ def _lengths(cell: Lengths, seed: int) -> Part:
 
 def _span(cell: Span, seed: int) -> Part:
     rng = np.random.default_rng([seed, cell.power, cell.dim, cell.ratio])
-    R, X = rng.standard_normal((cell.features, cell.dim)), _sphere(rng, cell.samples, cell.dim)
+    R, X = rng.standard_normal((cell.features, cell.dim)), sphere(rng, cell.samples, cell.dim)
     z = (X @ R.T) ** cell.power
     return {
-        "rows": _smallest(feature_rows(R, cell.power)),
+        "rows": smallest_of(feature_rows(R, cell.power)),
         "inputs": math.sqrt(np.linalg.eigvalsh((X @ X.T) ** (2 * cell.power))[0]),
         "squares": math.sqrt(np.linalg.eigvalsh((z @ z.T) ** 2)[0]),
     }

@@ -7,22 +7,19 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.papers.ge_wang_zhao._kept import DELTA, MANY, deltas
 from offtangent.theory import (
     admissible_features,
     feature_norm_bound,
     most_features,
     perturbed_feature_norm_bound,
     perturbed_singular_floor,
-    spanning_floor,
     symmetric_dimension,
 )
 
-DELTA = 0.1  # with which probability Lemmas 13 and 18 may fail, constants as one
 NOISE = 0.5  # the variance v in cells that do not vary it
 HALF = 0.5  # the ε at which Lemma 11's probability is compared with its exact value
 ROUNDING = 1e-9
-BATCHES = 10  # of seeds, each with quantiles of its own
-MANY = 100  # seeds from which on a cell is there for its quantiles
 FROM = {"zero": "x_j = 0", "equal": "all x_j equal", "sphere": "different x_j on the sphere"}
 
 
@@ -64,13 +61,6 @@ def _sizes(results: Results, name: str) -> Float[np.ndarray, "k"]:
 
 def _few(results: Results) -> Results:
     return Results(results.profile, tuple(one for one in results if one[0].seeds < MANY), results.complete)
-
-
-def _quantiles(values: Float[np.ndarray, "s"]) -> tuple[Float[np.ndarray, "q"], Float[np.ndarray, "b q"]]:
-    """Probabilities δ, and the δ-quantiles of each batch of seeds."""
-    batches = values[: len(values) // BATCHES * BATCHES].reshape(BATCHES, -1)
-    deltas = np.geomspace(4 / batches.shape[1], 0.4, 3 if len(values) < 10_000 else 5)
-    return deltas, np.quantile(batches, deltas, axis=1).T
 
 
 def _widened(interval: Interval) -> Interval:
@@ -219,22 +209,21 @@ def _of_decoupled(p: int, results: Results) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _floor(cell: Any, delta: float = DELTA) -> float:
-    found = perturbed_singular_floor(
-        cell.samples, cell.dim, cell.features, cell.power, variance=cell.variance, delta=delta
-    )
-    return math.nan if found.value is None else found.value
+def _missing(results: Results) -> tuple[int, int, float]:
+    """Draws below the lemma's floor, of how many, and the smallest ratio to it."""
+    below = sum(int(data["below"]) for _, data in results)
+    return below, sum(cell.seeds for cell, _ in results), min(float(data["worst"]) for _, data in results)
 
 
 def _of_perturbed(p: int, results: Results) -> list[Claim]:
-    ratios = np.concatenate([data["smallest"].values / _floor(cell) for cell, data in results])
+    below, draws, worst = _missing(results)
     few, found = _few(results), list[Claim]()
     found.append(
         Claim.at_most(
-            fraction_interval(int((~(ratios >= 1)).sum()), len(ratios)), p * DELTA, source="Lemma 13, eq. (4)",
+            fraction_interval(below, draws), p * DELTA, source="Lemma 13, eq. (4)",
             statement=f"σ_min(Z) is at least (4) but with probability O(pδ), constant one, p = {p}, δ = {DELTA:g}",
-            measured=f"fraction of {len(ratios)} draws below it, 95 % interval, over n, v and inputs",
-            note=f"Smallest ratio of the two sides: {ratios.min():.2g}.",
+            measured=f"fraction of {draws} draws below it, 95 % interval, over n, v and inputs",
+            note=f"Smallest ratio of the two sides: {worst:.2g}.",
         )
     )  # fmt: skip
     most = max(_sizes(few, "samples"), default=0)
@@ -269,17 +258,16 @@ def _of_perturbed(p: int, results: Results) -> list[Claim]:
         if cell.seeds >= MANY:
             told = f"the σ_min(Z) that is missed with probability δ falls no faster than δ^{4 * p}, p = {p}"
             sizes = f"d = {cell.dim}, k = n = {cell.features}"
-            found.append(_missed(data["smallest"].values, 4 * p, sizes, source="Lemma 13, δ", statement=told))
+            found.append(_missed(cell, data, 4 * p, sizes, source="Lemma 13, δ", statement=told))
     return found
 
 
-def _missed(draws: Float[np.ndarray, " s"], exponent: float | int, sizes: str, **words: str) -> Claim:
+def _missed(cell: Any, data: Any, exponent: float | int, sizes: str, **words: str) -> Claim:
     """How the value that is missed with probability δ falls with δ."""
-    deltas, values = _quantiles(draws)
-    measured = (
-        f"log-log slope in δ from {deltas[0]:.2g} to {deltas[-1]:.2g}, 99 % interval, {len(draws)} draws, {sizes}"
-    )
-    return Claim.no_slower(slope_interval(deltas, values, level=0.99), exponent, measured=measured, **words)
+    at = deltas(cell.seeds)
+    measured = f"log-log slope in δ from {at[0]:.2g} to {at[-1]:.2g}, 99 % interval, {cell.seeds} draws, {sizes}"
+    slope = slope_interval(at, data["quantiles"].values, level=0.99)
+    return Claim.no_slower(slope, exponent, measured=measured, **words)
 
 
 def _outside(cell: Any, data: Any) -> Claim:
@@ -311,10 +299,10 @@ def _of_lengths(p: int, results: Results) -> list[Claim]:
             bound = feature_norm_bound(cell.dim, cell.features, p, radius=1.0, delta=cell.delta)
         where = f"d = {cell.dim}, k = {cell.features}, n = {cell.samples}, δ = {cell.delta:g}, {cell.seeds} draws"
         for name, what in (("length", "some ‖z_j‖ is beyond the bound"), ("entry", "some coordinate exceeds 2√L")):
-            beyond, chance = int((data[name].values > 1).sum()), cell.seeds * bound.failure
+            beyond, chance = int(data[f"{name}_beyond"]), cell.seeds * bound.failure
             words: dict[str, Any] = {
                 "source": f"Lemma {cell.lemma}" if name == "length" else f"Lemma {cell.lemma}, proof",
-                "note": f"Largest ratio of the two sides: {float(data[name].max()):.3g}.",
+                "note": f"Largest ratio of the two sides: {float(data[f'{name}_most']):.3g}.",
             }
             stated = f"{what} with probability at most {bound.failure:.2g}, p = {p}"
             if chance > 1:  # often enough to be measured
@@ -332,30 +320,26 @@ def _of_lengths(p: int, results: Results) -> list[Claim]:
 
 
 def _of_spans(p: int, results: Results) -> list[Claim]:
-    floors = np.concatenate(
-        [data["rows"].values / (spanning_floor(cell.dim, cell.features, p, delta=DELTA).value or math.nan)
-         for cell, data in results]
-    )  # fmt: skip
-    rows, inputs, squares = (_all(results, name) for name in ("rows", "inputs", "squares"))
+    below, draws, worst = _missing(results)
     well = [(cell, data) for cell, data in results if cell.ratio == p + 2]
     found = [
         Claim.at_most(
-            fraction_interval(int((~(floors >= 1)).sum()), len(floors)), DELTA, source="Lemma 18",
+            fraction_interval(below, draws), DELTA, source="Lemma 18",
             statement=f"k = αpD_d^p features have ‖Qc‖ ≥ Δ‖c‖ for all symmetric c but with probability δ = {DELTA:g}, "
             f"the Ω's constant as one, p = {p}",
-            measured=f"fraction of {len(floors)} draws below it, 95 % interval, α = 2 and {p + 2}",
-            note=f"Smallest ratio of the two sides: {floors.min():.3g}.",
+            measured=f"fraction of {draws} draws below it, 95 % interval, α = 2 and {p + 2}",
+            note=f"Smallest ratio of the two sides: {worst:.3g}.",
         ),
         Claim.at_least(
-            float((squares / (rows**2 * inputs)).min()), 1 - 1e-6, source="Lemma 19, proof",
+            float(_all(results, "product").min()), 1 - 1e-6, source="Lemma 19, proof",
             statement=f"σ_min(Z) ≥ σ_min(Q)² σ_min(X), p = {p}",
-            measured=f"smallest ratio of the two sides, {len(rows)} draws",
+            measured=f"smallest ratio of the two sides, {draws} draws",
         ),
     ]  # fmt: skip
     if p == 1:
         found.append(
             Claim.at_least(
-                float(rows.min()), math.inf, misprint=True, source="Lemma 18, as printed",
+                float(_all(results, "least").min()), math.inf, misprint=True, source="Lemma 18, as printed",
                 statement="the bound's (G₀ p ln p D_d^p)^p is 0 for p = 1, which makes it infinite",
                 measured="smallest σ_min(Q)",
                 note="ln Z_σ = D ln(1 + 20√p!), of Lemma 7, stands in its place elsewhere.",
@@ -387,5 +371,5 @@ def _of_spans(p: int, results: Results) -> list[Claim]:
             exponent = 1 / ((cell.ratio - 1) * symmetric_dimension(cell.dim, p))
             told = f"the σ_min(Q) missed with probability δ falls no faster than δ^(1/(α−1)D), p = {p}"
             sizes = f"d = {cell.dim}, α = {cell.ratio}"
-            found.append(_missed(data["rows"].values, exponent, sizes, source="Lemma 18, δ", statement=told))
+            found.append(_missed(cell, data, exponent, sizes, source="Lemma 18, δ", statement=told))
     return found

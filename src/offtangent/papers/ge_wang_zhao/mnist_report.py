@@ -32,15 +32,17 @@ def _where(cell: Any) -> str:
     return f"{cell.data}, n = {cell.samples}, {inputs}r = {cell.width}, {cell.epochs} epochs, seed {cell.seed}"
 
 
-def claims(results: Results) -> list[Claim]:
-    return [claim for cell, found in results for claim in _of(cell, found, results)]
+def claims(results: Results, positions: Results) -> list[Claim]:
+    """Of networks and of the samples that they learn."""
+    found = [claim for cell, data in results for claim in _of(cell, data, results, positions)]
+    return found + [claim for cell, data in positions for claim in _general_position(cell, data, positions)]
 
 
-def _of(cell: Any, data: xr.Dataset, results: Results) -> list[Claim]:
+def _of(cell: Any, data: xr.Dataset, results: Results, positions: Results) -> list[Claim]:
     loss, start = float(data["train"]), float(data["start"])
     said: dict[str, Any] = {"source": SOURCES[cell.setting, cell.labels]}
     measured = f"f over all training samples after the last step, {_where(cell)}"
-    note = f"{_position(cell, data)} The worst sample is off by {float(data['worst']):.2g}."
+    note = f"{_position(cell, positions)}The worst sample is off by {float(data['worst']):.2g}."
     head = f"{NAMES[cell.setting]}, {cell.labels} labels"
     if cell.setting == "noisy":
         found = [
@@ -84,16 +86,56 @@ def _without_noise(cell: Any, data: xr.Dataset, results: Results, head: str, mea
     ]  # fmt: skip
 
 
-def _position(cell: Any, data: xr.Dataset) -> str:
-    """Whether the samples are in general position, by count and by σ_min."""
-    count = min(cell.samples, 2000)
-    small = float(data["singular"])
-    words = f"{small:.1e}" if bool(data["resolved"]) else f"below the floating-point floor {small:.0e}"
-    text = f"σ_min of the first {count} samples' tensor squares: {words}."
+def _position(cell: Any, positions: Results) -> str:
+    """Whether the samples are in general position, by σ_min and by count."""
+    text = ""
+    for _, data in positions.where(setting=cell.setting, seed=cell.seed):
+        text = f"σ_min of the samples' tensor squares is {_range(data)}. "
     if cell.setting == "features":
         fit = memorisation(cell.samples, cell.directions, width=cell.width).most
-        text += f" Two layers on {cell.directions} directions would fit {fit} samples at most."
+        text += f"Two layers on {cell.directions} directions would fit {fit} samples at most. "
     return text
+
+
+def _range(data: xr.Dataset) -> str:
+    lower, upper = float(data["lower"]), float(data["upper"])
+    if lower > 0:
+        return f"between {lower:.4g} and {upper:.4g}"
+    if bool(data["resolved"]):
+        return f"at most {upper:.4g}"
+    return f"at most {upper:.2g}, below the floating-point floor {float(data['floor']):.2g}"
+
+
+def _general_position(cell: Any, data: xr.Dataset, positions: Results) -> list[Claim]:
+    """The hypothesis of Theorem 4, and of Theorem 5 on features; and what noise does to it."""
+    if cell.setting == "plain":
+        return []
+    lower, upper = float(data["lower"]), float(data["upper"])
+    letter, source = ("z", "Theorem 5") if cell.setting == "features" else ("x", "Theorem 4")
+    statement = f"{NAMES[cell.setting]}: $\\sigma_{{\\min}}[{letter}_j \\otimes {letter}_j] > 0$"
+    where = f"{cell.data}, all n = {cell.samples} samples, seed {cell.seed}"
+    note = f"σ_min is {_range(data)}, next to a norm of {float(data['largest']):.3g}."
+    bare = [found for _, found in positions.where(setting="plain", seed=cell.seed)]
+    if cell.setting == "noisy" and bare:
+        note += f" Without noise it is {_range(bare[0])}."
+    if upper > 0 and not lower > 0:
+        why = f"No lower bound was had: {note}"
+        return [Claim.not_testable(source=source, statement=statement, why=why, profile="paper, on a GPU")]
+    found = [
+        Claim.at_least(
+            lower, 0.0, strict=True, source=source, statement=statement, note=note,
+            measured=f"proven lower bound of σ_min, {where}",
+        )
+    ]  # fmt: skip
+    if cell.setting == "noisy" and bare:
+        found.append(
+            Claim.at_least(
+                lower / float(bare[0]["upper"]), 1.0, strict=True, source="Appendix A.2",
+                statement="noise makes the smallest singular value better",
+                measured=f"lower bound of σ_min with noise over the upper one without, {where}",
+            )
+        )  # fmt: skip
+    return found
 
 
 def figures(results: Results) -> list[Figure]:

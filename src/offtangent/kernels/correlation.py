@@ -1,0 +1,153 @@
+"""Correlation kernels: those that Theorem 2 of Allen-Zhu & Li (2019) is about, and a check that a kernel is one.
+
+Section 3: K(x, y) = 𝒦(x₁y₁, …, x_dy_d, x₁², …, x_d², y₁², …, y_d²) for some function 𝒦. That is to say: changing the
+sign of one coordinate of both inputs changes nothing, K(s∘x, s∘y) = K(x, y) for all signs s. Every kernel that sees two
+inputs through their lengths and their angle is one, and so are all limits of infinite width in Section 3. A network's
+tangent kernel at finite width is none: its own weights tell coordinates and signs apart.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent._errors import InputError
+from offtangent.data.keys import check_count
+from offtangent.kernels import series
+from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.closed_forms import gaussian
+from offtangent.kernels.cube import CubeKernel
+from offtangent.kernels.deep import deep
+from offtangent.kernels.gram import Kernel
+from offtangent.kernels.pairs import Pair
+from offtangent.kernels.resnet import resnet
+
+PROBES = 16  # corners whose pairs are tried, besides those they go over to when a sign changes
+SAME = 1e-9  # of the diagonal: kernels in float64, with room
+
+
+def _arcsine(pair: Pair, xp: ModuleType) -> Any:
+    angle, rest = pair.angles(xp)
+    return (rest - angle) / 2
+
+
+def _arcsine_series(terms: int) -> Float[np.ndarray, " terms"]:
+    coefficients = np.pi * series.arc_cosine(0, terms)
+    coefficients[0] = 0.0
+    return coefficients
+
+
+arcsine = AngularKernel("arcsine", _arcsine, _arcsine_series, 0.0)
+"""arcsin(⟨x, y⟩/‖x‖‖y‖), Section 3 (2): π/2 times the random features of the sign, and odd."""
+
+
+@dataclass(frozen=True)
+class _LinearPlusPower:
+    power: int
+
+    def __call__(self, pair: Pair, xp: ModuleType) -> Any:  # noqa: ARG002
+        return pair.inner + pair.inner**self.power
+
+
+def linear_plus_power(power: int) -> AngularKernel:
+    """⟨x, y⟩ + ⟨x, y⟩^power: the kernel with the degrees of F + αG(F) where F is linear and G a product of `power`.
+
+    >>> linear_plus_power(4).exact(np.array([[1.0, 1.0]]))
+    array([[18.]])
+    """
+    check_count("power", power, least=2)
+    return AngularKernel(f"linear_plus_power({int(power)})", _LinearPlusPower(int(power)))
+
+
+@dataclass(frozen=True)
+class _Recursive:
+    depth: int
+
+    def __call__(self, pair: Pair, xp: ModuleType) -> Any:  # noqa: ARG002
+        value = pair.inner
+        for _ in range(self.depth):
+            value = 1 / (2 - value)
+        return value
+
+
+def recursive(depth: int) -> AngularKernel:
+    """Zhang, Lee & Jordan's recursive kernel, Section 3 (3): k ← 1/(2 − k), `depth` times from ⟨x, y⟩, for ‖x‖ ≤ 1.
+
+    >>> recursive(2).exact(np.eye(2)).round(6)  # 1 on the diagonal, 1/(2 − 1/2) off it
+    array([[1.      , 0.666667],
+           [0.666667, 1.      ]])
+    """
+    check_count("depth", depth)
+    return AngularKernel(f"recursive({int(depth)})", _Recursive(int(depth)))
+
+
+CORRELATION_KERNELS: Mapping[str, Callable[[], AngularKernel]] = MappingProxyType(
+    {
+        "gaussian": gaussian,
+        "arcsine": lambda: arcsine,
+        "recursive": lambda: recursive(3),
+        "recursive arc-cosine": lambda: deep(3, weight=2**0.5, kind="nngp"),
+        "random features": lambda: deep(1, activation="gelu", kind="nngp"),
+        "fully connected NTK": lambda: deep(2, weight=2**0.5),
+        "ResNet NTK": lambda: resnet(weight=2**0.5),
+        "u + u²": lambda: linear_plus_power(2),
+        "u + u⁴": lambda: linear_plus_power(4),
+    }
+)
+"""The kernels of Section 3 by name, with parameters for inputs of length 1; convolutional ones are left out.
+
+Cho and Saul's arc-cosine kernel put into itself is (up to a factor 2) the conjugate kernel of a deep ReLU network, and
+E_w[φ(⟨w, x⟩) φ(⟨w, y⟩)] for any φ is `deep(1, activation=φ, kind="nngp")`.
+"""
+
+
+def correlation_kernel(kernel: object) -> Kernel:
+    """The correlation kernel of this name; a kernel itself is returned as it is.
+
+    >>> correlation_kernel("u + u⁴").name
+    'linear_plus_power(4)'
+    """
+    if isinstance(kernel, str):
+        if kernel not in CORRELATION_KERNELS:
+            known = ", ".join(map(repr, CORRELATION_KERNELS))
+            raise InputError(f"kernel={kernel!r}: expected one of {known}, or a kernel.")
+        return CORRELATION_KERNELS[kernel]()
+    if not isinstance(kernel, Kernel):
+        raise InputError(
+            f"kernel is a {type(kernel).__name__}: expected the name of a correlation kernel, or a kernel of "
+            "offtangent.kernels."
+        )
+    return kernel
+
+
+def check_correlation(kernel: object, dim: int) -> Kernel:
+    """Refuse a kernel that is no correlation kernel on the cube {±1/√dim}^dim; a name is looked up.
+
+    A kernel of lengths and angles is one by its form. Any other is tried: on 16 corners, K(x, y) may not change when
+    coordinate j of both changes its sign, for each j. What passes may still be none elsewhere; what fails is none. Time
+    dim evaluations of a 16 × 16 block.
+    """
+    found = correlation_kernel(kernel)
+    if isinstance(found, AngularKernel | CubeKernel):
+        return found
+    check_count("dim", dim)
+    X = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, dim)) / np.sqrt(dim)
+    before = np.asarray(found.exact(X))
+    size = float(np.abs(np.diagonal(before)).max())
+    for j in range(dim):
+        turned = X.copy()
+        turned[:, j] *= -1
+        after = np.asarray(found.exact(turned))
+        off = np.abs(after - before)
+        if not off.max() <= SAME * size:
+            a, b = np.unravel_index(int(off.argmax()), off.shape)
+            raise InputError(
+                f"{found.name} is no correlation kernel: k(x, y) goes from {before[a, b]:.6g} to {after[a, b]:.6g} "
+                f"when coordinate {j} of both x and y changes its sign. Theorem 2 of Allen-Zhu & Li speaks of kernels "
+                "of the products x_j y_j and the squares only: Gaussian, arc-cosine, all that depend on lengths and "
+                "angle. For a network's kernel take its limit of infinite width (kernels.deep, kernels.resnet)."
+            )
+    return found

@@ -1,0 +1,1 @@
+"""Allen-Zhu and Li (2019): what a residual network learns efficiently and kernels do not."""

@@ -1,0 +1,193 @@
+r"""Theorem 1's proof along SGD: Algorithm 1 moves towards (W⋆, V⋆), and how large is what the proof throws away.
+
+At every step $\Xi_t = \langle\nabla\mathrm{Obj}, (W_t - W^\star, V_t - V^\star)\rangle$ is at least
+$\frac12\|H - \mathrm{out}\|^2 - 2\|Err_t\|^2$, where Err is what Claim D.6 bounds. Summed up, this bounds the mean
+error of the run (D.4), as long as $\|W_t\|_F \le \tau_w$ and $\|V_t\|_F \le \tau_v$ (D.3). All of this is measured: Ξ
+by automatic differentiation, Err by Fact D.4's formulas with the W⋆ and V⋆ of Lemma D.2, the gradients of Claim D.5,
+Claim D.7, and the quantities of Lemma D.1, which along SGD are far from their worst case.
+
+The targets are of Concept 2 with k = 2; τ_w and τ_v are ten times ‖W⋆‖_F and ‖V⋆‖_F, and τ_v ≤ 1 allows α = 0.028 at
+most: the theorem's own regime. Rates and steps are those of Theorem 1, with Õ and Θ̃ as one. A sample is used once.
+
+One kind of cell: a width and a δ, each seed with its own network, target and samples.
+"""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+from jaxtyping import Array, Float
+
+from offtangent.data import GeneralRidges, Hierarchy, sphere
+from offtangent.lab import Claim, Cost, Results
+from offtangent.networks import Hidden, ResNet
+from offtangent.papers.allen_zhu_li import descent_report
+from offtangent.report import Figure
+from offtangent.theory import (
+    ResNetSettings,
+    composite_bound,
+    concept_complexity,
+    coupling,
+    descent_parts,
+    existence_hidden,
+    existence_norm,
+    resnet_settings,
+    sign_changes,
+)
+from offtangent.training import HalfSquares, residual_sgd, train
+
+BASE = (0.25, 0.25)  # of F: c_0, c_1
+COMPOSITE = (0.0, 1.0)  # of G
+TAU_V = 0.6  # 10‖V⋆‖_F, which fixes α
+OUTPUTS = 2
+PER_SAMPLE = ("gap", "error", "correlation", "base", "first", "second", "b", "f", "gradient_w", "gradient_v")
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Runs of Algorithm 1 at one width."""
+
+    width: int
+    delta: float  # what Theorem 1 aims at
+    dim: int
+    samples: int  # fresh ones on which the proof's quantities are measured
+    moments: int  # how often
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Config:
+    widths: tuple[int, ...]
+    delta: float
+    moments: int
+    seeds: int
+    dim: int = 5
+    samples: int = 32
+
+
+PROFILES = {
+    "smoke": Config((1024,), 0.3, 9, 3),
+    "laptop": Config((1024, 4096, 16_384), 0.3, 33, 5),
+    "paper": Config((1024, 4096, 16_384, 65_536), 0.3, 65, 10),
+}
+
+
+def cells(config: Config) -> list[Descent]:
+    return [
+        Descent(width, config.delta, config.dim, config.samples, config.moments, config.seeds)
+        for width in config.widths
+    ]
+
+
+def cost(cell: Descent) -> Cost:
+    per = 6 * cell.width * (cell.dim + 1 + 4 * OUTPUTS)
+    steps = 1.3e2 / cell.delta**2
+    return Cost(cell.seeds * per * (steps + 10 * cell.moments * cell.samples), 40 * cell.samples * cell.width * 8 + 1e7)
+
+
+def run(cell: Descent) -> xr.Dataset:
+    settings, alpha = None, 0.0
+    parts = []
+    optimiser = None
+    for seed in range(cell.seeds):
+        key = jax.random.key(seed)
+        F = GeneralRidges.random(cell.dim, OUTPUTS, 1, BASE, key=key)
+        G = GeneralRidges.random(OUTPUTS, OUTPUTS, 1, COMPOSITE, key=jax.random.fold_in(key, 1))
+        if settings is None or optimiser is None:  # norms depend on the series alone; one optimiser compiles once
+            alpha = TAU_V / (10 * existence_norm(G))
+            settings = resnet_settings(
+                tau_w=10 * existence_norm(F), tau_v=TAU_V, outputs=OUTPUTS, width=cell.width, delta=cell.delta
+            )
+            assert settings.applies, settings.problems
+            optimiser = residual_sgd(settings.rate_w, settings.rate_v)
+        parts.append(_one(cell, settings, alpha, F, G, optimiser, jax.random.fold_in(key, 2)))
+    return xr.concat(parts, dim="seed").assign_coords(seed=np.arange(cell.seeds))
+
+
+def claims(results: Results) -> list[Claim]:
+    return descent_report.claims(results)
+
+
+def draw(results: Results) -> list[Figure]:
+    return descent_report.figures(results)
+
+
+class _Monitor(eqx.Module):
+    """What is measured at one moment: a row for each name in PER_SAMPLE, a column for each sample."""
+
+    net: ResNet
+    X: Float[Array, "n d"]
+    base: Float[Array, "n k"]
+    target: Float[Array, "n k"]
+    star: Hidden
+
+    def __call__(self, params: Hidden) -> Float[Array, "q n"]:
+        point = descent_parts(self.net, params, self.X, self.target, self.star)
+        changes, norms = sign_changes(self.net, params, self.X), coupling(self.net, params, self.X)
+
+        def objective(hidden: Hidden, x: Array, y: Array) -> Array:
+            return 0.5 * jnp.sum((y - self.net(hidden, x[None])[0]) ** 2)
+
+        gradients = jax.vmap(jax.grad(objective), in_axes=(None, 0, 0))(params, self.X, self.target)
+        missed = jnp.linalg.norm(self.net.first(params, self.X) - self.base, axis=1)
+        rows = (
+            *point, missed, changes.first.astype(missed.dtype), changes.second.astype(missed.dtype), norms.b, norms.f,
+            *(jnp.sqrt(jnp.sum(g**2, axis=(1, 2))) for g in gradients),
+        )  # fmt: skip
+        return jnp.stack(rows)
+
+
+class _Norms(eqx.Module):
+    def __call__(self, params: Hidden) -> Float[Array, " 2"]:
+        return jnp.stack([jnp.linalg.norm(params.W), jnp.linalg.norm(params.V)])
+
+
+def _one(
+    cell: Descent,
+    settings: ResNetSettings,
+    alpha: float,
+    F: GeneralRidges,
+    G: GeneralRidges,
+    optimiser: optax.GradientTransformation,
+    key: Array,
+) -> xr.Dataset:
+    of_net, of_data, of_order = jax.random.split(key, 3)
+    net = ResNet.theory(
+        dim=cell.dim, outputs=OUTPUTS, width=cell.width, sigma_w=settings.sigma_w, sigma_v=settings.sigma_v, key=of_net
+    )
+    W, V = existence_hidden(net, F, G, alpha=alpha, sigma_w=settings.sigma_w, sigma_v=settings.sigma_v)
+    H, T = Hierarchy(F, G, alpha), settings.steps
+    X = sphere(T + cell.samples, cell.dim, key=of_data)
+    y, fresh = H(X), X[T:]
+    star = Hidden(jnp.asarray(W, jnp.float32), jnp.asarray(V, jnp.float32))
+    inputs, signal, target = (jnp.asarray(part, jnp.float32) for part in (fresh, F(fresh), y[T:]))
+    monitor = _Monitor(net, inputs, signal, target, star)
+    at = np.unique(np.linspace(0, T, cell.moments).astype(int))
+    history = train(
+        HalfSquares(net), net.origin, X[:T], y[:T], optimiser=optimiser, steps=T, batch=1, key=of_order,
+        record={"proof": monitor, "norms": _Norms()}, record_at=at,
+    )  # fmt: skip
+    sizes_F, sizes_G = concept_complexity(F), concept_complexity(G)
+    bound = float(np.linalg.norm(F(X), axis=1).max())
+    found = {
+        name: (("moment", "sample"), history.records["proof"][:, row].astype(np.float64))
+        for row, name in enumerate(PER_SAMPLE)
+    }
+    numbers = {
+        "alpha": alpha, "base_bound": bound, "composite_bound": composite_bound(sizes_G, bound),
+        "lipschitz": sizes_G.lipschitz, "tilde": alpha / (OUTPUTS * (sizes_F.smooth + sizes_G.smooth)),
+        "star_w": float(np.linalg.norm(W)), "star_v": float(np.linalg.norm(V)),
+        "mean_gap": 2 * float(history.losses[:T].sum(axis=1).mean()),
+        "norm_a": float(np.linalg.norm(np.asarray(net.A), 2)), "norm_v0": float(np.linalg.norm(np.asarray(net.V0), 2)),
+        "signal": float((np.linalg.norm(H.parts(fresh)[1], axis=1) ** 2).mean()),
+        **{name: float(getattr(settings, name)) for name in ("tau_w", "tau_v", "sigma_v", "rate_w", "rate_v", "steps")},
+    }  # fmt: skip
+    return xr.Dataset(
+        found | {name: ((), value) for name, value in numbers.items()}
+        | {"norms": (("moment", "layer"), history.records["norms"].astype(np.float64))},
+        coords={"moment": at},
+    )  # fmt: skip

@@ -1,0 +1,174 @@
+"""What Algorithm 1 says about the proof of Theorem 1: claims and figures."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent.lab import Claim, Interval, Results, mean_interval
+from offtangent.report import Figure, line, new_plot, style
+from offtangent.theory import flip_fraction, operator_limit
+
+ROUNDING = 1e-3  # of sums over thousands of neurons in float32
+
+
+def claims(results: Results) -> list[Claim]:
+    """Each claim at the width where it is nearest to failing."""
+    every = [_of(cell, data) for cell, data in results]
+    return [min(same, key=_margin) for same in zip(*every, strict=True)]
+
+
+def _margin(claim: Claim) -> float:
+    low, high = claim.interval or (claim.value or 0.0, claim.value or 0.0)
+    return low if claim.expected.startswith("≥") else -high
+
+
+def _of(cell: Any, data: Any) -> list[Claim]:
+    one = {name: float(data[name].mean()) for name in data.data_vars if set(data[name].dims) <= {"seed"}}
+    where = (
+        f"m = {cell.width}, T = {one['steps']:.0f}, α = {one['alpha']:.3g}, {cell.seeds} seeds, {len(data['moment'])} "
+        f"moments, {cell.samples} fresh samples"
+    )
+    return [*_inequalities(data, one, where), *_bounds(data, one, where), *_errors(data, one, where)]
+
+
+def _inequalities(data: Any, one: dict[str, float], where: str) -> list[Claim]:
+    gap, error, xi = (data[name].values for name in ("gap", "error", "correlation"))
+    slack = (xi - gap / 2 + 2 * error) / np.maximum(gap + error, 1e-12)
+    first = one["star_w"] ** 2 / (2 * one["rate_w"] * one["steps"])
+    second = one["star_v"] ** 2 / (2 * one["rate_v"] * one["steps"])
+    mean = float(error.mean())
+    ratio = data["mean_gap"].values / (4 * (first + second) + 8 * error.mean(axis=(1, 2)))
+    norms = data["norms"].values.max(axis=1) / np.array([one["tau_w"], one["tau_v"]])
+    return [
+        Claim.at_least(
+            float(slack.min()), -ROUNDING, source="Section 6.1",
+            statement="Ξ_t ≥ ½‖H − out‖² − 2‖Err_t‖² at every moment and sample",
+            measured=f"smallest difference over ‖H − out‖² + ‖Err‖², Ξ by autodiff, Err by Fact D.4, {where}",
+            note=f"Mean ‖Err‖² is {mean:.2g}, mean ‖H − out‖² falls to {gap[:, -1].mean():.2g}, mean Ξ to "
+            f"{xi[:, -1].mean():.2g}: from then on the inequality allows Ξ to be negative, and it is.",
+        ),
+        Claim.at_most(
+            _widest(norms[:, 0], norms[:, 1]), 1.0, source="eq. (D.3)",
+            statement="‖W_t‖_F ≤ τ_w and ‖V_t‖_F ≤ τ_v throughout",
+            measured=f"largest ratio over moments, 95 % interval, {where}",
+            note=f"‖W_T‖_F is {data['norms'].values[:, -1, 0].mean() / one['star_w']:.2f} ‖W⋆‖_F, ‖V_T‖_F is "
+            f"{data['norms'].values[:, -1, 1].mean() / one['star_v']:.2f} ‖V⋆‖_F.",
+        ),
+        Claim.at_most(
+            mean_interval(ratio), 1.0, source="eq. (D.4)",
+            statement="mean ‖H − out_t‖² ≤ 4(‖W⋆‖²/2η_wT + ‖V⋆‖²/2η_vT) + 8 mean ‖Err_t‖²",
+            measured=f"ratio of the two sides, 95 % interval, {where}",
+            note=f"Without the last term the ratio would be {one['mean_gap'] / (4 * (first + second)):.2g}.",
+        ),
+    ]  # fmt: skip
+
+
+def _bounds(data: Any, one: dict[str, float], where: str) -> list[Claim]:
+    gap = np.maximum(np.sqrt(data["gap"].values), 1e-9)
+    a, out = one["norm_a"], one["tau_w"]
+    limits = (
+        math.sqrt(2) * a * (1 + a * (one["norm_v0"] + one["tau_v"])),
+        a * (1 + math.sqrt(2) * a * out + data["b"].values.max()),
+    )
+    found = []
+    for name, symbol, size, limit in zip("wv", "WV", ("σ_v + 1", "τ_w + 1"), limits, strict=True):
+        ratio = float((data[f"gradient_{name}"].values / gap).max())
+        found.append(
+            Claim.at_most(
+                ratio / limit, 1.0, source="Claim D.5",
+                statement=f"‖∇_{symbol} Obj‖_F ≤ ‖y − out‖·O({size}), the norms of A and V⁰ as they are",
+                measured=f"largest ratio of the two sides, {where}",
+                note=f"‖∇_{symbol} Obj‖_F/‖y − out‖ is at most {ratio:.3g}.",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _errors(data: Any, one: dict[str, float], where: str) -> list[Claim]:
+    B, tau, alpha = one["base_bound"], one["tau_v"], one["alpha"]
+    mean_error, mean_gap = (np.sqrt(data[name].values.mean(axis=2)) for name in ("error", "gap"))
+    slope = tau + alpha * one["lipschitz"]
+    rest = one["tilde"] ** 2 + tau**2 * (1 + B) + alpha * tau * one["lipschitz"] * (B + 1)
+    printed = (mean_error**2 / ((slope * mean_gap) ** 2 + rest**2)).max(axis=1)
+    width = data["b"].values.max(axis=(1, 2))[:, None]
+    whole = (mean_error / (slope * mean_gap + rest + width)).max(axis=1)
+    far = data["base"].values - 2 * np.sqrt(data["gap"].values)
+    missed = far.max(axis=(1, 2)) / (tau * (B + 1) + alpha * one["composite_bound"])
+    promised, delta = tau**4 * (1 + B) ** 2, _delta(one)
+    f = data["f"].values.max(axis=(1, 2))
+    worst = operator_limit(tau, one["sigma_v"], 1)
+    return [
+        Claim.at_most(
+            mean_interval(whole), 1.0, source="Claim D.6, with (b)",
+            statement="√E‖Err‖² ≤ (τ_v + α𝔏_G)√E‖H − out‖² + α̃² + τ_v²(1 + 𝔅_F) + ατ_v𝔏_G(𝔅_F + 1) + ‖AD_W W⁰(x,1)‖, "
+            "O(·) as one",
+            measured=f"largest ratio over moments, 95 % interval, {where}",
+            note="The last term is Lemma D.1(b), which the claim drops: it falls like m^(−1/8).",
+        ),
+        Claim.at_most(
+            mean_interval(printed), 1.0, inside=False, source="Claim D.6",
+            statement="E‖Err‖² ≤ (τ_v + α𝔏_G)²E‖H − out‖² + (α̃² + τ_v²(1 + 𝔅_F) + ατ_v𝔏_G(𝔅_F + 1))², O(·) as one",
+            measured=f"largest ratio over moments, 95 % interval, {where}",
+            note=f"It asks for m ≥ M: ‖AD_W W⁰(x,1)‖ = {float(data['b'].mean()):.2g} must have gone.",
+        ),
+        Claim.at_most(
+            mean_interval(missed), 1.0, source="Claim D.7",
+            statement="‖out₁ − F‖ ≤ 2‖out − H‖ + τ_v(𝔅_F + 1) + α𝔅_F∘G, O(·) as one",
+            measured=f"largest (‖out₁ − F‖ − 2‖out − H‖) over the rest, 95 % interval, {where}",
+        ),
+        Claim.at_most(
+            mean_interval(data["mean_gap"].values / delta), 1.0, inside=delta >= promised, source="Theorem 1",
+            statement="(1/T)Σ E‖H − out_t‖² ≤ O(δ), constant one",
+            measured=f"mean over the run over δ = {delta:g}, 95 % interval, {where}",
+            note=f"The theorem promises no less than τ_v⁴(1 + 𝔅_F)² = {promised:.2g}, and ‖αG(F)‖² is "
+            f"{one['signal']:.1g}: at these sizes it does not tell whether G is learnt.",
+        ),
+        Claim.at_most(
+            mean_interval(f / (tau * (tau / one["sigma_v"]) ** (1 / 3))), 1.0, source="Lemma D.1(f), along SGD",
+            statement="‖AD_V,W V⁰‖₂ ≤ τ_v(τ_v/σ_v)^(1/3) along SGD, as printed, Õ(·) as one",
+            measured=f"largest ratio over moments and samples, 95 % interval, {where}",
+            note=f"The worst V within τ_v would make it {worst:.2g}; here it is at most {f.max():.2g}.",
+        ),
+    ]  # fmt: skip
+
+
+def _delta(one: dict[str, float]) -> float:
+    """δ of the settings, from T = τ_w²/δ²."""
+    return round(one["tau_w"] / math.sqrt(one["steps"]), 3)
+
+
+def _widest(*samples: Float[np.ndarray, " s"]) -> Interval:
+    return max((mean_interval(one) for one in samples), key=lambda one: one.high)
+
+
+def figures(results: Results) -> list[Figure]:
+    if not len(results):
+        return []
+    cell, data = results.pairs[-1]
+    steps = data["moment"].values.astype(float)
+    where = f"m = {cell.width}, mean of {cell.seeds} seeds and {cell.samples} fresh samples; bands: all seeds"
+    plot = new_plot()
+    for name, label, colour in (
+        ("gap", "‖H − out‖²", "blue"), ("error", "‖Err‖²", "vermillion"), ("correlation", "Ξ", "green"),
+    ):  # fmt: skip
+        table = data[name].mean("sample").values
+        line(plot, steps, table.mean(axis=0), name=label, colour=colour, band=(table.min(axis=0), table.max(axis=0)))
+    style(plot, x="step of Algorithm 1", y="square of the error; Ξ")
+    found = [Figure("The network gets below what the proof allows for", f"{where}.", plot)]
+    one = {name: float(data[name].mean()) for name in ("tau_w", "tau_v", "sigma_v")}
+    sigma_w = cell.width**-0.125
+    shares = (
+        ("first", "first layer", "blue", one["tau_w"] / (sigma_w * math.sqrt(cell.width))),
+        ("second", "second layer", "orange", one["tau_v"] / one["sigma_v"]),
+    )
+    plot = new_plot()
+    for name, label, colour, radius in shares:
+        table = data[name].mean("sample").values / cell.width
+        line(plot, steps[1:], table.mean(axis=0)[1:], name=f"{label}, along SGD", colour=colour)
+        worst = np.full(len(steps) - 1, flip_fraction(radius))
+        line(plot, steps[1:], worst, name=f"{label}, worst within τ", colour=colour, dash="dot")
+    style(plot, x="step of Algorithm 1", y="share of signs that changed", log_x=True, log_y=True)
+    found.append(Figure("Signs that change along SGD, and those that could", f"{where}.", plot))
+    return found

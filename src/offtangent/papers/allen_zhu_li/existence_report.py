@@ -1,0 +1,331 @@
+"""What the constructions of Appendices A.1, B, C, D.2 and F say: claims and figures."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.theory import indicator_moment, low_norm_parity, parity_correlation
+
+ROUNDING = 1e-9
+DEGREE = 3  # of the series in Weights
+TAU_V = 0.6
+PAPER = ((0.12, 9.7), (0.037, 12.5), (0.011, 13.8))  # Appendix A.1: errors and ‖W⋆‖_F/√d
+FRONTIER = 1 / (math.sqrt(6) * abs(parity_correlation(6)))  # ‖W‖_F/√d of the exact parity of six
+
+
+def claims(results: Results) -> list[Claim]:
+    found: list[Claim] = []
+    judges = {
+        "Maps": _of_maps, "Tail": _of_tails, "Indicator": _of_indicators, "Weights": _of_weights,
+        "Layers": _of_layers, "Parity": _of_parity,
+    }  # fmt: skip
+    for name, judge in judges.items():
+        chosen = _kind(results, name)
+        if len(chosen):
+            found += judge(chosen)
+    return found
+
+
+def _kind(results: Results, name: str) -> Results:
+    return Results(results.profile, tuple(one for one in results if type(one[0]).__name__ == name), results.complete)
+
+
+def _all(results: Results, name: str) -> Float[np.ndarray, " k"]:
+    return np.concatenate([np.ravel(data[name].values) for _, data in results])
+
+
+def _table(results: Results, name: str) -> Float[np.ndarray, "s k"]:
+    return np.stack([data[name].values for _, data in results], axis=1)
+
+
+def _widths(results: Results) -> Float[np.ndarray, " k"]:
+    return np.array([float(cell.width) for cell, _ in results])
+
+
+def _largest(results: Results, name: str, bounds: Float[np.ndarray, " k"]) -> Interval:
+    found = [mean_interval(column / bound) for column, bound in zip(_table(results, name).T, bounds, strict=True)]
+    return max(found, key=lambda one: one.high)
+
+
+def _of_maps(results: Results) -> list[Claim]:
+    cell = results.pairs[0][0]
+    where = f"{len(results) * cell.seeds} random maps, k = p = 1 and k = 4, p = 3, {cell.pairs} pairs each"
+    return [
+        Claim.at_most(
+            float(_all(results, "slope").max()), 1.0, source="Fact B.3",
+            statement="‖F(x) − F(y)‖ ≤ √k p 𝔠_s(F)‖x − y‖, with C* = 1",
+            measured=f"largest ratio of the two sides, {where}",
+            note="The proof ends with 3p𝔠_s; the factor 3 is not needed, since (x,1)/‖(x,1)‖ changes at the rate "
+            "1/‖(x,1)‖ at most. A constant φ attains the bound.",
+        ),
+        Claim.at_most(
+            float(_all(results, "printed").max()), 1.0, misprint=True, source="Fact B.3, as printed",
+            statement="‖F(x)‖ ≤ √k p 𝔠_s(F)‖x‖", measured=f"largest ratio of the two sides, {where}",
+            note="F(0) = Σ a φ(w₁·(0,1)) w₂·(0,1) is not zero, so that no C* mends it.",
+        ),
+        Claim.at_most(
+            float(_all(results, "bound").max()), 1.0, source="Fact B.3, corrected",
+            statement="‖F(x)‖ ≤ √k p 𝔠_s(F)‖(x, 1)‖, with C* = 1",
+            measured=f"largest ratio of the two sides, {where}",
+        ),
+    ]  # fmt: skip
+
+
+def _of_tails(results: Results) -> list[Claim]:
+    found = []
+    for law, told in (("product", "Σ a₁a₂1[n ≥ 0]h(α)"), ("square", "Σ a₁²1[n ≥ 0]h(α) less its mean")):
+        chosen = results.where(law=law)
+        if not len(chosen):
+            continue
+        worst, at = Interval(-1.0, -1.0, -1.0), (0.0, 0)
+        for cell, data in chosen:
+            for B, count in zip(data["B"].values, data["count"].values, strict=True):
+                limit = 4 * math.exp(-(B**2) / 8)
+                one = fraction_interval(int(count), cell.draws, level=0.99)
+                ratio = Interval(one.value / limit, one.low / limit, one.high / limit)
+                if limit < 1 and ratio.high > worst.high:
+                    worst, at = ratio, (float(B), cell.width)
+        found.append(
+            Claim.at_most(
+                worst, 1.0, source="Lemma C.3",
+                statement=f"|{told}| ≥ BL(√m + B) with probability at most 4e^(−B²/8), at the largest h and indicators",
+                measured=f"largest ratio of frequency and bound where the bound is below 1 (B = {at[0]:g}, "
+                f"m = {at[1]}), 99 % interval, {chosen.pairs[0][0].draws} draws, m = 1, 16, 256",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _of_indicators(results: Results) -> list[Claim]:
+    epsilon, names = results.pairs[0][0].epsilon, ", ".join(cell.series for cell, _ in results)
+    where = f"φ: {names}"
+    printed = min(abs(indicator_moment(i)) / (math.prod(range(i - 1, 0, -2)) / 4) for i in range(1, 16, 2))
+    energy = _all(results, "energy") / _all(results, "smooth") ** 2
+    size = _all(results, "size")
+    return [
+        Claim.at_most(
+            float(_all(results, "error").max()), epsilon / 4, source="Lemma F.2(a)",
+            statement="|E[1{α₁x₁ + β₁√(1−x₁²) ≥ 0} h(α₁)] − φ(x₁)| ≤ ε/4 for every x₁ in [−1, 1]",
+            measured=f"largest difference on 41 points, by quadrature, ε = {epsilon:g}, {where}",
+            note="With the exact p′_i; the clipping at B_i ≥ 100 is not seen at all.",
+        ),
+        Claim.at_least(
+            printed, 1.0, misprint=True, source="Claim F.3, as printed", statement="|p′_i| ≥ (i − 1)!!/4 for odd i",
+            measured="smallest ratio of the two sides, exact, i = 1, 3, …, 15",
+            note="p′_i = (−1)^((i−1)/2)(i − 2)!!/√(2π): E[h²] has i^1.5|c_i|² instead of the proof's i^0.5|c_i|².",
+        ),
+        Claim.at_most(
+            float(energy.max()), 1 + ROUNDING, source="Lemma F.2", statement="E[h(α₁)²] ≤ 𝔠_s(φ)², with C* = 2",
+            measured=f"largest ratio of the two sides, exact, {where}",
+            note="Constants need C* = 2; of the odd powers z³ needs most, 1.535.",
+        ),
+        Claim.at_most(
+            float(max((_all(results, "bound") / size).max(), (_all(results, "lipschitz") / size).max())), 1 + ROUNDING,
+            source="Lemma F.2", statement="|h| ≤ 𝔠_ε(φ) and |h′| ≤ 𝔠_ε(φ), with C* = 10⁴",
+            measured=f"largest ratio of the two sides, at the clips, {where}",
+        ),
+    ]  # fmt: skip
+
+
+def _of_weights(results: Results) -> list[Claim]:
+    cell, widths = results.pairs[0][0], _widths(results)
+    where = (
+        f"k = {cell.outputs}, p = {cell.terms}, d = {cell.dim}, φ = ½ + z³, {cell.seeds} targets, m from "
+        f"{widths[0]:.0f} to {widths[-1]:.0f}"
+    )
+    exact, norm = _table(results, "exact"), _table(results, "norm")
+    longest = _table(results, "longest")
+    found = [
+        Claim.includes(
+            mean_interval((norm * np.sqrt(widths) / exact)[:, -1], level=0.999), 1.0, source="Lemma F.1, ‖W⋆‖_F",
+            statement="‖W⋆‖_F = m^(−1/2)(Σ_r E‖Σ_i a_ri h_ri w₂‖²)^(1/2), exactly in the mean",
+            measured=f"measured over stated at the largest width, 99.9 % interval, {where}",
+        ),
+        Claim.at_most(
+            float((norm * np.sqrt(widths) / _table(results, "smooth")).max()), 1.0, source="Lemma F.1, ‖W⋆‖_F",
+            statement="‖W⋆‖_F ≤ k p 𝔠_s(F)/√m, with C* = 2 and Õ(·) as one",
+            measured=f"largest ratio of the two sides, {where}",
+        ),
+        Claim.at_most(
+            float((longest * widths / _table(results, "size")).max()), 1.0, source="Lemma F.1, ‖W⋆‖_2,∞",
+            statement="‖W⋆‖_2,∞ ≤ k p 𝔠_ε(F)/m, with C* = 10⁴", measured=f"largest ratio of the two sides, {where}",
+        ),
+    ]  # fmt: skip
+    if len(results) < 3:
+        return found
+    logs = (2 * np.log(widths)) ** ((DEGREE + 1) / 2)
+    slope = f"log-log slope in m, 99 % interval, {where}"
+    return [
+        Claim.includes(
+            slope_interval(widths, _table(results, "error"), level=0.99), -0.5, source="Lemma F.1",
+            statement="Σ_r |F_r(x) − G_r((x,1); W⋆)|/‖(x,1)‖ falls like m^(−1/2)", measured=slope,
+            note=f"Root mean square over {cell.samples} inputs; {_table(results, 'error').mean(axis=0)[-1]:.3g} at the "
+            "largest width.",
+        ),
+        *found,
+        Claim.includes(
+            slope_interval(widths, norm, level=0.99), -0.5, source="Lemma F.1, ‖W⋆‖_F",
+            statement="‖W⋆‖_F falls like m^(−1/2)", measured=slope,
+        ),
+        Claim.no_slower(
+            slope_interval(widths, longest / logs, level=0.99), -1.0, source="Lemma F.1, ‖W⋆‖_2,∞",
+            statement="‖W⋆‖_2,∞ = Õ(1/m), where Õ(·) is (2 ln m)^((i+1)/2), the largest |a h| of degree i = 3 there is",
+            measured=slope,
+            note=f"Without the logarithm the slope is {slope_interval(widths, longest, level=0.99).value:.3f}.",
+        ),
+    ]  # fmt: skip
+
+
+def _of_layers(results: Results) -> list[Claim]:
+    cell, widths = results.pairs[0][0], _widths(results)
+    first = results.pairs[0][1]
+    tau, alpha = float(first["tau_w"].mean()), float(first["alpha"].mean())
+    tilde = alpha / (cell.outputs * 1.6)  # 𝔠_s(F) = 0.6 and 𝔠_s(G) = 1 with C* = 1, p = 1
+    reached = widths[-1] * (float(results.pairs[-1][1]["first"].mean()) / tilde**2) ** 2
+    where = (
+        f"k = {cell.outputs}, d = {cell.dim}, τ_w = {tau:.3g}, τ_v = {TAU_V:g}, α = {alpha:.3g}, {cell.seeds} seeds, "
+        f"m from {widths[0]:.0f} to {widths[-1]:.0f}"
+    )
+    logs, sigma = np.log(widths), widths**-0.125
+    turned = logs * tau * (tau / sigma) ** (1 / 3) * widths ** (-1 / 6)
+    moved = _table(results, "first_moved").mean(axis=0)
+    norms = np.concatenate([_all(results, "norm_w"), _all(results, "norm_v")])
+    found = [
+        Claim.at_most(
+            float(norms.max()), 1.0, source="Lemma D.2",
+            statement="‖W⋆‖_F ≤ k p_F 𝔠_s(F) and ‖V⋆‖_F ≤ α k p_G 𝔠_s(G), with C* = 2 and Õ(·) as one",
+            measured=f"largest ratio of the two sides, {where}",
+            note=f"The lemma's literal error α̃² = {tilde**2:.2g} would be reached at m ≈ {reached:.1g}.",
+        ),
+        Claim.at_most(
+            _largest(results, "first_change", turned), 1.0, source="Lemma D.3(a)",
+            statement="‖A(D_W − D_W⁰)W⋆(x,1)‖ ≤ Õ(τ_w(τ_w/σ_w)^(1/3)m^(−1/6)) for all W, Õ(·) as ln m",
+            measured=f"largest ratio of the two sides, worst W found, 95 % interval, {where}",
+            note=f"With the worst W, AD_W W⋆(x,1) misses F by {moved[0]:.3g} at the smallest and {moved[-1]:.3g} at "
+            f"the largest width, and ‖F‖ is {float(first['base'].mean()):.2g}: a displacement of ten times ‖W⋆‖_F that "
+            "knows the signs could undo it.",
+        ),
+        Claim.at_most(
+            _largest(results, "second_moved", tilde**2 + logs * TAU_V * (TAU_V**3) ** (1 / 3)), 1.0,
+            source="Lemma D.3(b)",
+            statement="‖AD_V,W V⋆z − αG‖ ≤ (α̃² + Õ(τ_v(τ_v/σ_v)^(1/3)))‖z‖, z = (out₁, 1), σ_v = 1/τ_v², for all V",
+            measured=f"largest ratio of the two sides, worst V found and worst of all z, 95 % interval, {where}",
+            note="The paper writes α̃G; with its own V⋆ and Table 1 it is αG.",
+        ),
+        Claim.at_most(
+            _largest(results, "both_moved", 2 * turned + math.sqrt(cell.outputs) * sigma), 1.0, source="Lemma D.3(c)",
+            statement="‖AD_W(W⋆ − W)(x,1) − (F − out₁)‖ ≤ (a) + Lemma D.1(b) for all W",
+            measured=f"largest ratio of the two sides at the W of Lemma D.1(b), 95 % interval, {where}",
+        ),
+    ]  # fmt: skip
+    if len(results) < 3:
+        return found
+    told = f"log-log slope in m, 99 % interval, {where}"
+    slopes = [
+        Claim.includes(
+            slope_interval(widths, _table(results, name), level=0.99), -0.5, source=source, statement=statement,
+            measured=told,
+        )
+        for name, source, statement in (
+            ("first", "Lemma D.2(a)", "AD_W⁰ W⋆(x,1) − F(x) falls like m^(−1/2)"),
+            ("second", "Lemma D.2(b)", "AD_V⁰,W V⋆z − αG falls like m^(−1/2), uniformly in z = (out₁, 1)"),
+        )
+    ]  # fmt: skip
+    return slopes + found
+
+
+def _of_parity(results: Results) -> list[Claim]:
+    cell, data = results.pairs[0]
+    errors, norms = data["error"].values.ravel(), data["norm"].values.ravel()
+    found = []
+    for error, norm in PAPER:
+        exact = low_norm_parity(6, range(6), cell.width, fit=1 - math.sqrt(error))
+        trained = norms[errors <= error]
+        told = f"Trained networks reach it with {trained.min():.3g}. " if trained.size else "No trained network does. "
+        found.append(
+            Claim.at_most(
+                exact.norm / math.sqrt(6), norm, source="Appendix A.1",
+                statement=f"there is W⋆ with ‖W⋆‖_F ≈ {norm:g}√d and E(F − y)² ≤ {error:g}, m = {cell.width}",
+                measured=f"‖W⋆‖_F/√d of the 64 corners as neurons, scaled to the error {error:g}",
+                note=f"{told}With all of ‖W‖_F = {FRONTIER:.2f}√d the error is zero (m a multiple of 64).",
+            )
+        )  # fmt: skip
+    needed = FRONTIER * (1 - np.sqrt(errors))
+    found.append(
+        Claim.at_least(
+            float((norms / needed).min()), 1 - 1e-4, source="Appendix A.1, sharpened",
+            statement=f"E(F − y)² ≥ (1 − ‖W‖_F/{FRONTIER:.2f}√d)² for every W: the corners are optimal",
+            measured=f"smallest ratio of ‖W‖_F and what its error needs, {len(errors)} trained networks",
+            note=f"Padded to d = 40 and copied twice, ‖W‖_F/√d changes by a factor {float(data['copied']):.6g}.",
+        )
+    )  # fmt: skip
+    return found
+
+
+def figures(results: Results) -> list[Figure]:
+    found = []
+    weights, layers, parity = (_kind(results, name) for name in ("Weights", "Layers", "Parity"))
+    if len(weights) >= 2:
+        found.append(_sizes(weights))
+    if len(layers) >= 2:
+        found.append(_errors(layers))
+    if len(parity):
+        found.append(_norms(parity))
+    return found
+
+
+def _marked(plot: Any, results: Results, curves: dict[str, tuple[str, str]]) -> None:
+    for name, (label, colour) in curves.items():
+        table = _table(results, name)
+        band = (table.min(axis=0), table.max(axis=0))
+        points(plot, _widths(results), table.mean(axis=0), name=label, colour=colour, band=band)
+
+
+def _sizes(results: Results) -> Figure:
+    plot, widths = new_plot(), _widths(results)
+    _marked(plot, results, {
+        "error": ("error of G(x; W⋆)", "blue"), "norm": ("‖W⋆‖_F", "vermillion"), "longest": ("‖W⋆‖_2,∞", "green"),
+    })  # fmt: skip
+    start = float(_table(results, "error")[:, 0].mean())
+    line(plot, widths, start * (widths / widths[0]) ** -0.5, name="m^(−1/2)", colour="grey", dash="dot")
+    end = float(_table(results, "longest")[:, -1].mean())
+    line(plot, widths, end * widths[-1] / widths, name="1/m", colour="grey", dash="dash")
+    style(plot, x="width m", y="error, norms", log_x=True, log_y=True)
+    cell = results.pairs[0][0]
+    caption = f"k = p = 2, d = {cell.dim}, φ = ½ + z³, one target a seed, {cell.seeds} seeds (bars: all of them)."
+    return Figure("Lemma F.1: better and shorter as the network grows wider", caption, plot)
+
+
+def _errors(results: Results) -> Figure:
+    plot = new_plot()
+    _marked(plot, results, {
+        "first": ("AD_W⁰ W⋆ against F", "blue"), "second": ("AD_V⁰ V⋆ against αG, over ‖z‖", "green"),
+        "first_moved": ("AD_W W⋆, worst W", "vermillion"), "second_moved": ("AD_V V⋆, worst V", "orange"),
+    })  # fmt: skip
+    data = results.pairs[-1][1]
+    line(plot, _widths(results), np.full(len(results), float(data["composite"].mean())), name="‖αG(F)‖",
+         colour="grey", dash="dot")  # fmt: skip
+    style(plot, x="width m", y="norm of the error", log_x=True, log_y=True)
+    cell = results.pairs[0][0]
+    caption = (
+        f"k = {cell.outputs}, displacements of ten times ‖W⋆‖_F and ‖V⋆‖_F that know the signs; {cell.seeds} seeds "
+        "(bars: all of them)."
+    )
+    return Figure("Lemmas D.2 and D.3: the target is in the network, and how safe it is there", caption, plot)
+
+
+def _norms(results: Results) -> Figure:
+    cell, data = results.pairs[0]
+    plot, grid = new_plot(), np.linspace(0.5, 0.999, 200)
+    line(plot, FRONTIER * grid, (1 - grid) ** 2, name="exact optimum, m a multiple of 64", colour="blue")
+    points(plot, data["norm"].values.ravel(), data["error"].values.ravel(), name=f"trained, m = {cell.width}",
+           colour="orange")  # fmt: skip
+    points(plot, [norm for _, norm in PAPER], [error for error, _ in PAPER], name="Appendix A.1", colour="vermillion",
+           symbol="diamond")  # fmt: skip
+    style(plot, x="‖W‖_F/√d", y="mean square error", log_y=True)
+    caption = "Parity of six coordinates by a two-layer ReLU network; Adam on all 64 corners with weight decay."
+    return Figure("A parity needs ‖W‖_F = 13.06√d, and 64 neurons", caption, plot)

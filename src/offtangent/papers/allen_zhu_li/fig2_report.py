@@ -1,0 +1,211 @@
+"""What the nine methods of Figure 2 came to: who is below kα², and where."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent.lab import Claim, Results, mean_interval, ratio_interval
+from offtangent.papers.allen_zhu_li import _methods
+from offtangent.report import Figure, line, new_plot, style
+from offtangent.training import Search
+
+EPOCHS = 400  # the paper's, with the first rate
+ALPHA = 0.3
+COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}
+DASHES = {"": "solid", " (NTK)": "dash", " (last)": "dot"}
+PANELS = {"a": ("samples", "training samples N"), "b": ("width", "width m"), "c": ("beta", "α/β")}
+
+
+class _Panel:
+    """The points of one plot, for one target."""
+
+    def __init__(self, panel: str, target: str, results: Results):
+        self.panel, self.target = panel, target
+        self.field = PANELS[panel][0]
+        self.results = results
+        self.function = _methods.target(target, ALPHA, 1.0)
+        self.level = _methods.unlearnt(self.function)
+        self.methods = [method for method in _methods.METHODS if method in self.results.values("method")]
+
+    def places(self, method: str) -> list[Any]:
+        """Where a method was run: N, m or β."""
+        return sorted({getattr(cell, self.field) for cell, _ in self.results.where(method=method)})
+
+    def errors(self, method: str, place: Any) -> Float[np.ndarray, " s"]:
+        """The test error of each seed, with what the samples for choosing chose."""
+        ((_, found),) = self.results.where(method=method, **{self.field: place}).pairs
+        if method not in _methods.NETWORKS:
+            return np.asarray(found["test"].values)
+        chosen = searched(found)
+        return np.asarray(chosen.tables["test"][chosen.chosen])
+
+    def others(self, place: Any) -> list[str]:
+        return [method for method in self.methods if method != "3resnet" and place in self.places(method)]
+
+    def best_other(self, place: Any) -> str:
+        return min(self.others(place), key=lambda method: float(self.errors(method, place).mean()))
+
+    @property
+    def where(self) -> str:
+        cell = self.results.pairs[0][0]
+        dim, outputs = _methods.sizes(self.function)
+        width = "" if self.panel == "b" else f"m = {cell.width}, "
+        return f"d = {dim}, k = {outputs}, {width}{cell.epochs} + {cell.epochs} epochs, {cell.seeds} seeds"
+
+    @property
+    def inside(self) -> bool:
+        """Whether the setting is the paper's."""
+        return self.target != "small" and all(cell.epochs >= EPOCHS for cell, _ in self.results)
+
+
+def searched(found: Any) -> Search:
+    """The grid of a network's cell."""
+    tables = {name: found[name].values for name in ("train", "choose", "test")}
+    return Search(tuple(found["rate"].values.tolist()), tuple(found["decay"].values.tolist()), tables, "choose")
+
+
+def _panels(results: Results) -> list[_Panel]:
+    """(a) at the width with most N; (b) and (c), where there are several widths or β, at that N and that width."""
+    found = []
+    for target in (target for target in _methods.TARGETS if target in results.values("target")):
+        here = results.where(target=target)
+        plain = here.where(beta=1.0)
+        width = max(plain.values("width"), key=lambda m: len(plain.where(width=m).values("samples")))
+        found.append(_Panel("a", target, plain.where(width=width)))
+        for panel, rest in (("b", here.where(beta=1.0)), ("c", here.where(width=width))):
+            field = PANELS[panel][0]
+            n = max(rest.values("samples"), key=lambda n: len(rest.where(samples=n).values(field)))
+            if len(rest.where(samples=n).values(field)) > 1:
+                found.append(_Panel(panel, target, rest.where(samples=n)))
+    return [one for one in found if "3resnet" in one.methods]
+
+
+def claims(results: Results) -> list[Claim]:
+    found = []
+    for panel in _panels(results):
+        if panel.panel == "a":
+            found += _against_samples(panel)
+        if panel.panel == "c":
+            found += _against_beta(panel)
+    return found
+
+
+def _against_samples(panel: _Panel) -> list[Claim]:
+    """The ResNet below kα², and every other method not, at the N that suits the statement best."""
+    places = [n for n in panel.places("3resnet") if panel.others(n)]
+    ours = {n: mean_interval(panel.errors("3resnet", n)) for n in places}
+    below = [n for n in places if ours[n].high < panel.level]
+    if not places:
+        return []
+    last = places[-1]
+    head = f"{_title(panel.target)}: "
+    listed = "; ".join(f"N = {n}: {ours[n].value:.3f}" for n in places)
+    words: dict[str, Any] = {"source": "Section 6, Figure 2(a)"}
+    found = [
+        Claim.at_most(
+            ours[below[0]] if below else ours[last], panel.level, strict=True, **words,
+            statement=f"{head}3resnet learns αG(F) to some non-trivial accuracy: its error is below "
+            f"kα² = {panel.level:.3g}",
+            measured=f"mean of ‖out − y‖², 95 % interval, N = {below[0] if below else last}, {panel.where}",
+            note=f"{listed}. {_choice(panel, '3resnet', below[0] if below else last)}",
+        )
+    ]  # fmt: skip
+    if not below:
+        return found
+    best = {n: panel.best_other(n) for n in below}
+    at = max(below, key=lambda n: float(panel.errors(best[n], n).mean()))
+    missing = [method for method in panel.methods if method not in (*panel.others(at), "3resnet")]
+    theirs = "; ".join(f"{method} {panel.errors(method, at).mean():.3f}" for method in panel.others(at))
+    told = f"At N = {at}: 3resnet {ours[at].value:.3f}; {theirs}." + (
+        f" {', '.join(missing)}: not run at this N." if missing else ""
+    )
+    return [
+        *found,
+        Claim.at_least(
+            mean_interval(panel.errors(best[at], at)), panel.level, inside=panel.inside, **words,
+            statement=f"{head}there is an N at which 3resnet is the only method below kα²",
+            measured=f"mean error of the best other method, {best[at]}, 95 % interval, N = {at}, {panel.where}",
+            note=f"{told} {_choice(panel, best[at], at)}",
+        ),
+        Claim.at_most(
+            ratio_interval(panel.errors("3resnet", at), panel.errors(best[at], at)), 1.0, strict=True, **words,
+            statement=f"{head}3resnet's error is below that of every other method",
+            measured=f"its error over the best other method's, {best[at]}, 95 % interval, N = {at}, {panel.where}",
+        ),
+    ]  # fmt: skip
+
+
+def _choice(panel: _Panel, method: str, place: Any) -> str:
+    """Which rate and decay were chosen, whether inside the grid, and what the paper's choice by test error gives."""
+    if method not in _methods.NETWORKS:
+        return ""
+    ((_, data),) = panel.results.where(method=method, **{panel.field: place}).pairs
+    found = searched(data)
+    (i, j), paper = found.chosen, found.best("test")
+    edge = "inside its grid" if found.inside else "on the edge of its grid"
+    return (
+        f"{method}: rate {found.rates[i]:g}, decay {found.decays[j]:g}, {edge}; chosen by the test error, as in the "
+        f"paper: {found.tables['test'][paper].mean():.3f}."
+    )
+
+
+def _against_beta(panel: _Panel) -> list[Claim]:
+    betas = [beta for beta in panel.places("3resnet") if beta >= ALPHA]
+    if not betas:
+        return []
+    worst = max(betas, key=lambda beta: float(panel.errors("3resnet", beta).mean()))
+    listed = "; ".join(
+        f"α/β = {ALPHA / beta:.3g}: {panel.errors('3resnet', beta).mean():.3f}" for beta in panel.places("3resnet")
+    )
+    cell = panel.results.pairs[0][0]
+    return [
+        Claim.at_most(
+            mean_interval(panel.errors("3resnet", worst)), panel.level, strict=True,
+            source="Section 6, Figure 2(c)", inside=panel.inside,
+            statement=f"{_title(panel.target)}: 3resnet learns αG(F) as long as α/β ≤ 1",
+            measured=f"mean error at the worst such β, {worst:g}, 95 % interval, N = {cell.samples}, {panel.where}",
+            note=f"{listed}.",
+        )
+    ]  # fmt: skip
+
+
+def _title(target: str) -> str:
+    return {"small": "Small target", "version 1": "Eight outputs", "later": "Fifteen outputs"}[target]
+
+
+def figures(results: Results) -> list[Figure]:
+    return [_figure(panel) for panel in _panels(results) if len(panel.places("3resnet")) > 1]
+
+
+def _figure(panel: _Panel) -> Figure:
+    plot = new_plot()
+    every: list[float] = []
+    for method in panel.methods:
+        network, _, kind = method.partition(" ")
+        places = panel.places(method)
+        errors = np.stack([panel.errors(method, place) for place in places])
+        x = np.array([_shown(panel, place) for place in places])
+        order = x.argsort()
+        every += x.tolist()
+        line(plot, x[order], errors.mean(axis=1)[order], name=method, colour=COLOURS[network],
+             dash=DASHES[f" {kind}" if kind else ""],
+             band=(errors.min(axis=1)[order], errors.max(axis=1)[order]))  # fmt: skip
+    ends = np.array([min(every), max(every)])
+    line(plot, ends, np.full(2, panel.level), name="kα²", colour="grey", dash="dot")
+    style(plot, x=PANELS[panel.panel][1], y="test error, E‖out − y‖²", log_x=True, log_y=True)
+    cell = panel.results.pairs[0][0]
+    samples = "" if panel.panel == "a" else f", N = {cell.samples}"
+    caption = (
+        f"{panel.where}{samples}; lines: means over seeds, bands: all seeds. kα²: the error of one who knows F and "
+        "nothing of αG(F)."
+    )
+    short = [method for method in panel.methods if len(panel.places(method)) < len(panel.places("3resnet"))]
+    if short:
+        caption += f" {', '.join(short)}: not run everywhere."
+    kind = {"a": "samples", "b": "the width", "c": "α/β"}[panel.panel]
+    return Figure(f"Figure 2({panel.panel}), {_title(panel.target).lower()}: test error against {kind}", caption, plot)
+
+
+def _shown(panel: _Panel, place: Any) -> float:
+    return ALPHA / place if panel.panel == "c" else float(place)

@@ -1,0 +1,88 @@
+r"""Section 2.1: the first hidden layer learns F, the second αG(F), and they must do so together.
+
+Figure 2's target $H = F + \alpha G(F)$ and its ResNet, $\mathrm{out} = \mathrm{out}_1 + A\sigma(V(\mathrm{out}_1, 1))$.
+What a part of the output has learnt of a signal s is its coefficient $E\langle \mathrm{part}, s\rangle / E\|s\|^2$,
+which is 1 where all of s is there; F and αG(F) are orthogonal. Both parts are looked at along training, over samples
+that nothing else sees.
+
+Layer by layer: first the first hidden layer alone, on $\|y - \mathrm{out}_1\|^2$, then the second with the first held.
+Either way has rates and decays from a widened grid, chosen on samples of its own; layer by layer each layer has its own
+choice and as many epochs as both have together.
+"""
+
+from dataclasses import dataclass
+
+import xarray as xr
+
+from offtangent.lab import Claim, Cost, Results
+from offtangent.papers.allen_zhu_li import _layers, _methods, hierarchy_report
+from offtangent.report import Figure
+
+ALPHA = 0.3
+
+
+@dataclass(frozen=True)
+class Layers:
+    """One way to train the ResNet, for all seeds."""
+
+    way: str  # "together" or "layer by layer"
+    target: str
+    samples: int
+    width: int
+    epochs: int  # with the first rate, and as many with a tenth of it
+    seeds: int
+    looks: int
+    precision: str = "highest"
+
+
+@dataclass(frozen=True)
+class Config:
+    target: str
+    samples: tuple[int, ...]
+    width: int
+    epochs: int
+    seeds: int
+    looks: int = 20
+    precision: str = "highest"
+
+
+PROFILES = {
+    "smoke": Config("small", (500,), 64, 20, 3, looks=10),
+    "laptop": Config("version 1", (2000,), 160, 40, 3),
+    "paper": Config("version 1", (1000, 2000, 4000), 1000, 400, 5, precision="tensorfloat32"),
+}
+
+
+def cells(config: Config) -> list[Layers]:
+    return [
+        Layers(way, config.target, n, config.width, config.epochs, config.seeds, config.looks, config.precision)
+        for n in config.samples
+        for way in _layers.WAYS
+    ]
+
+
+def cost(cell: Layers) -> Cost:
+    dim, outputs = _methods.sizes(_methods.target(cell.target, ALPHA, 1.0))
+    networks = cell.seeds * len(_methods.RATES["3resnet"]) * len(_methods.DECAYS)
+    entries = cell.width * (dim + 3 * outputs)
+    work = 2 * cell.epochs * cell.samples + 2 * cell.looks * _methods.TESTS
+    return Cost(6 * networks * entries * work, 4 * networks * (4 * entries + _methods.TESTS * cell.width) + 1e8)
+
+
+def run(cell: Layers) -> xr.Dataset:
+    function = _methods.target(cell.target, ALPHA, 1.0)
+    problems = [_methods.Problem(function, cell.samples, seed) for seed in range(cell.seeds)]
+    way = {"together": _layers.together, "layer by layer": _layers.one_by_one}[cell.way]
+    found = way(problems, width=cell.width, epochs=cell.epochs, looks=cell.looks, precision=cell.precision)
+    steps = _methods.steps_of(cell.samples, cell.epochs)
+    return found.assign_coords(
+        part=list(_layers.PARTS), signal=list(_layers.SIGNALS), look=_methods.looks_at(steps, cell.looks)
+    )
+
+
+def claims(results: Results) -> list[Claim]:
+    return hierarchy_report.claims(results.where(Layers))
+
+
+def draw(results: Results) -> list[Figure]:
+    return hierarchy_report.figures(results.where(Layers))

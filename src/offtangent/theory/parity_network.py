@@ -1,0 +1,112 @@
+"""Two-layer ReLU networks of small norm that compute a parity: what Appendix A.1 builds by hand.
+
+Allen-Zhu & Li (2019): F(W; x) = aᵀσ(Wx), a = ±1/√m with as many of each sign, x ∈ {±1/√d}^d, y = Π_{j∈S} √d x_j. The
+paper trains W⋆ for d = |S| = 6 and m = 200, pads it with zeros and copies its neurons (`padded_copies`). It need not be
+trained. The 2^k neurons w_s = s for the corners s ∈ {±1}^k, with the signs Π_j s_j, give
+
+    Σ_s (Π_j s_j) σ(⟨s, ξ⟩) = 2^k k c_k Π_j ξ_j,     c_k = Σ_t (−1)^t C(k,t) (k − 2t)₊ / (2^k k),
+
+since every other character of the cube cancels. Among networks on these k coordinates, with any number of neurons of
+any directions, none of the same norm comes closer to the parity: ‖W‖_F ≥ Σ‖w_j‖/√m, and E[Fy] ≤ Σ‖w_j‖/√m times the
+largest correlation of a single neuron, |c_k|√(k/d) at w = s (the largest by search for k = 6, where c_6 = 1/32). So
+E(F − y)² = (1 − θ)² at ‖W‖_F = θ√d/(√k|c_k|), 13.06 θ√d for k = 6.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent._errors import InputError
+from offtangent.data.keys import check_count
+from offtangent.theory._checks import check_bound
+
+
+def parity_correlation(degree: int) -> float:
+    """c_k: how much one neuron along a corner, as long as the corner, sees of the parity, over k.
+
+    Zero for odd k > 1, whose parity no ReLU network without biases computes with the signs of corners.
+
+    >>> [parity_correlation(k) for k in (1, 2, 3, 4, 6)]
+    [0.5, 0.25, 0.0, -0.0625, 0.03125]
+    """
+    check_count("degree", degree)
+    total = sum((-1) ** t * math.comb(degree, t) * max(degree - 2 * t, 0) for t in range(degree + 1))
+    return total / (2**degree * degree)
+
+
+@dataclass(frozen=True, eq=False)
+class LowNormParity:
+    """A network that is θ times the parity, on every x."""
+
+    weights: Float[np.ndarray, "d m"]  # neurons are columns; the first half has a = +1/√m, the second −1/√m
+    fit: float  # θ
+
+    @property
+    def error(self) -> float:
+        """E(F − y)² = (1 − θ)², the same at every x."""
+        return (1 - self.fit) ** 2
+
+    @property
+    def norm(self) -> float:
+        """‖W‖_F."""
+        return float(np.linalg.norm(self.weights))
+
+    def rademacher(self, samples: int) -> float:
+        """2‖W‖_F/√N, which bounds the Rademacher complexity of all networks of this norm (Appendix A.1)."""
+        check_bound(samples=samples)
+        return 2 * self.norm / math.sqrt(samples)
+
+
+def low_norm_parity(dim: int, coordinates: Sequence[int], width: int, *, fit: float | int = 1.0) -> LowNormParity:
+    """The network above on coordinates S of x ∈ {±1/√d}^d, θ = `fit`; neurons that fill no 2^k copies are zero.
+
+    ‖W‖_F = θ√d/(√k|c_k|) where 2^k divides the width, and √(m/(2^k⌊m/2^k⌋)) times that else. Time and memory O(dm).
+
+    >>> found = low_norm_parity(40, (0, 3, 7, 8, 20, 39), 256)
+    >>> round(found.norm / math.sqrt(40), 2), found.error
+    (13.06, 0.0)
+    """
+    k = len(coordinates)
+    check_count("dim", dim)
+    check_count("width", width)
+    check_bound(fit=fit)
+    if len(set(coordinates)) != k or not all(0 <= j < dim for j in coordinates):
+        raise InputError(f"coordinates={tuple(coordinates)}: expected different ones from 0 to {dim - 1}.")
+    seen = parity_correlation(k)
+    if seen == 0:
+        raise InputError(f"{k} coordinates: a parity of an odd number above 1 is seen by no ReLU without a bias.")
+    copies = width // 2**k
+    if width % 2 or not copies:
+        raise InputError(f"width={width}: it must be even, and at least 2^k = {2**k} for a parity of {k} coordinates.")
+    corners = np.array(list(itertools.product((1.0, -1.0), repeat=k))).T
+    plus = corners.prod(axis=0) * math.copysign(1.0, seen) > 0
+    scale = fit * math.sqrt(dim * width) / (copies * 2**k * k * abs(seen))
+    weights = np.zeros((dim, width))
+    for start, side in ((0, corners[:, plus]), (width // 2, corners[:, ~plus])):
+        neurons = np.tile(side, copies)
+        weights[np.asarray(coordinates)[:, None], np.arange(start, start + neurons.shape[1])] = scale * neurons
+    return LowNormParity(weights, float(fit))
+
+
+def padded_copies(
+    weights: Float[np.ndarray, "k m"], dim: int, coordinates: Sequence[int], copies: int = 1
+) -> Float[np.ndarray, "d cm"]:
+    """A network for k inputs of ±1/√k as one for d inputs of ±1/√d and with `copies` times the neurons: footnote 13.
+
+    Rows of zeros for the other coordinates, √(d/k) on the weights, 1/√copies on the copies. The outputs and ‖W‖_F/√d
+    stay; halves of opposite signs stay halves.
+    """
+    k, width = weights.shape
+    check_count("copies", copies)
+    if len(coordinates) != k or len(set(coordinates)) != k or not all(0 <= j < dim for j in coordinates):
+        raise InputError(f"coordinates={tuple(coordinates)}: expected {k} different ones from 0 to {dim - 1}.")
+    if width % 2:
+        raise InputError(f"The network has {width} neurons: half of them have the sign +1, half −1.")
+    halves = [np.tile(half, copies) for half in np.hsplit(weights, 2)]
+    found = np.zeros((dim, copies * width))
+    found[list(coordinates)] = math.sqrt(dim / (k * copies)) * np.hstack(halves)
+    return found

@@ -1,0 +1,126 @@
+"""What Theorem 1 of Allen-Zhu & Li (2019) sets and asks: Table 1, the learning rates, the number of steps.
+
+    τ_w = k p_F 𝔠_s(F),   τ_v = α k p_G 𝔠_s(G),   σ_w = m^{−1/8},   σ_v = 1/τ_v²,      τ_w ∈ [1, √m σ_w),
+    τ_v ∈ [σ_v (k/m)^{3/8}, σ_v],   δ = OPT + τ_v⁴(1 + 𝔅_F)²,   T = τ_w²/min{1, δ²},   η_w ~ min{1, δ},
+    η_v = η_w (τ_v/τ_w)².
+
+What Õ and Θ̃ hide counts as one, but for the 0.1 below. The paper prints η_v without the α that is in τ_v; its proof
+needs τ_w²/η_w = τ_v²/η_v.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from offtangent._errors import InputError
+from offtangent.data.keys import check_count
+from offtangent.theory._checks import check_bound
+from offtangent.theory.concept import ConceptComplexity
+
+STEADY = 0.1  # η_w + η_v τ_w² of the proof, its O(·) as one
+
+
+@dataclass(frozen=True)
+class ResNetSettings:
+    """Initialisation, radii, rates and steps; `problems` says which of the theorem's conditions are not met."""
+
+    sigma_w: float
+    sigma_v: float
+    tau_w: float
+    tau_v: float
+    delta: float
+    rate_w: float  # η_w
+    rate_v: float  # η_v
+    steps: int  # T, and the number of samples
+    problems: tuple[str, ...]
+
+    @property
+    def applies(self) -> bool:
+        return not self.problems
+
+
+def resnet_settings(
+    *, tau_w: float, tau_v: float, outputs: int, width: int, delta: float, sigma_v: float | None = None
+) -> ResNetSettings:
+    """Table 1 and the rates for radii that are known, those within which ‖W‖_F and ‖V‖_F are to stay.
+
+    σ_v = 1/τ_v² unless told.
+
+    >>> found = resnet_settings(tau_w=5.0, tau_v=0.5, outputs=2, width=4096, delta=0.5)
+    >>> found.sigma_v, found.steps, round(found.rate_w * (1 + 0.5**2), 12), found.applies
+    (4.0, 100, 0.05, True)
+    """
+    check_bound(tau_w=tau_w, tau_v=tau_v, goal=delta)
+    check_count("outputs", outputs)
+    check_count("width", width)
+    sigma_w = width**-0.125
+    sigma_v = tau_v**-2 if sigma_v is None else sigma_v
+    rate_w = STEADY * min(1.0, delta) / (1 + tau_v**2)
+    return ResNetSettings(
+        sigma_w=sigma_w,
+        sigma_v=sigma_v,
+        tau_w=tau_w,
+        tau_v=tau_v,
+        delta=delta,
+        rate_w=rate_w,
+        rate_v=rate_w * (tau_v / tau_w) ** 2,
+        steps=math.ceil(tau_w**2 / min(1.0, delta) ** 2),
+        problems=_problems(sigma_w, sigma_v, tau_w, tau_v, outputs, width),
+    )
+
+
+def theorem1(
+    base: ConceptComplexity,
+    composite: ConceptComplexity,
+    *,
+    alpha: float,
+    width: int,
+    base_bound: float,
+    optimum: float = 0.0,
+) -> ResNetSettings:
+    """The settings for a target H = F + αG(F) with ‖F(x)‖ ≤ 𝔅_F = base_bound; `optimum` is OPT, H's own risk.
+
+    >>> F = ConceptComplexity(outputs=2, terms=1, smooth=2.0, size=0.0)
+    >>> theorem1(F, F, alpha=0.1, width=4096, base_bound=1.0).applies
+    True
+    >>> print(*theorem1(F, F, alpha=0.5, width=4096, base_bound=1.0).problems, sep="; ")  # doctest: +ELLIPSIS
+    α is above 1/(k p_G 𝔠_s(G)) = 0.25...
+    """
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). With α = 0 there is no G to learn.")
+    if base.outputs != composite.outputs:
+        raise InputError(f"F has {base.outputs} outputs and G has {composite.outputs}: both map to the same k.")
+    tau_w = base.outputs * base.terms * base.smooth
+    ceiling = 1 / (composite.outputs * composite.terms * composite.smooth)
+    tau_v = alpha / ceiling
+    found = resnet_settings(
+        tau_w=tau_w,
+        tau_v=tau_v,
+        outputs=base.outputs,
+        width=width,
+        delta=optimum + tau_v**4 * (1 + base_bound) ** 2,
+    )
+    if alpha <= ceiling:
+        return found
+    too_large = (
+        f"α is above 1/(k p_G 𝔠_s(G)) = {ceiling:.3g}: τ_v = {tau_v:.3g} is not small, and the absorption of "
+        "O(τ_v + α𝔏_G)‖H − out‖ into the left side (Claim D.6, D.7) no longer works"
+    )
+    return replace(found, problems=(too_large, *found.problems))
+
+
+def _problems(sigma_w: float, sigma_v: float, tau_w: float, tau_v: float, outputs: int, width: int) -> tuple[str, ...]:
+    found = []
+    if not 1 <= tau_w < math.sqrt(width) * sigma_w:
+        found.append(
+            f"τ_w = {tau_w:.3g} is not in [1, √m σ_w) = [1, {math.sqrt(width) * sigma_w:.3g}): too many first-layer "
+            f"signs may change (Lemma D.1(a)); a width of {math.ceil(tau_w ** (8 / 3)) + 1} would do"
+            if tau_w >= 1
+            else f"τ_w = {tau_w:.3g} is below 1 (Lemma D.1)"
+        )
+    least = sigma_v * (outputs / width) ** 0.375
+    if not least <= tau_v <= sigma_v:
+        found.append(
+            f"τ_v = {tau_v:.3g} is not in [σ_v(k/m)^(3/8), σ_v] = [{least:.3g}, {sigma_v:.3g}]: Lemma D.1(d)–(g) and "
+            "what is built on them no longer apply"
+        )
+    return tuple(found)

@@ -1,0 +1,158 @@
+r"""A grid of learning rates and weight decays as one program, and the search that widens it.
+
+Parameters of all networks are stacked with the grid's axes in front. `grid_sgd` is the stochastic gradient descent of
+most deep-learning libraries, with momentum and weight decay, where each network has its own rate and its own decay. A
+network that diverges must not stop the others: `Bounded` holds its loss where `train` does not take offence.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PyTree
+
+from offtangent._errors import InputError
+
+MOST = 8  # rows or columns that a search adds
+
+
+def grid_sgd(
+    rates: Float[np.ndarray, "*g"],
+    decays: Float[np.ndarray, "*g"],
+    initial: PyTree | None = None,
+    *,
+    momentum: float = 0.9,
+    schedule: Callable[[Any], Any] = lambda _: 1.0,
+) -> optax.GradientTransformation:
+    r"""Gradient descent with momentum μ and weight decay λ, both rate and decay different for each network.
+
+    .. math:: v \leftarrow \mu v + \nabla L(\theta) + \lambda (\theta_0 + \theta), \qquad
+              \theta \leftarrow \theta - \eta\, s(t)\, v
+
+    `initial` is θ₀ where the parameters are displacements from it (without the grid's axes), `schedule` is s.
+
+    >>> optimiser = grid_sgd(np.array([0.1, 1.0]), np.array([0.0, 0.5]), momentum=0.0)
+    >>> theta = jnp.ones((2, 1))
+    >>> optimiser.update(jnp.zeros((2, 1)), optimiser.init(theta), theta)[0].ravel().tolist()
+    [-0.0, -0.5]
+    """
+    for name, values in (("rates", rates), ("decays", decays)):
+        if not (np.isfinite(values).all() and (np.asarray(values) >= 0).all()):
+            raise InputError(f"{name}={values}: learning rates and weight decays are finite and not negative.")
+
+    def each(values: Float[np.ndarray, "*g"], leaf: Array) -> Array:
+        return jnp.asarray(values, leaf.dtype).reshape(values.shape + (1,) * (leaf.ndim - values.ndim))
+
+    def decay(gradients: PyTree, params: PyTree) -> PyTree:
+        weights = params if initial is None else jax.tree.map(jnp.add, initial, params)
+        return jax.tree.map(lambda g, w: g + each(decays, g) * w, gradients, weights)
+
+    return optax.chain(
+        optax.stateless(decay),
+        optax.trace(momentum),
+        optax.stateless(lambda updates, _: jax.tree.map(lambda u: -each(rates, u) * u, updates)),
+        optax.scale_by_schedule(schedule),
+    )
+
+
+class Bounded(eqx.Module):
+    """An objective of many networks, where the loss of one that is lost, NaN or above `limit`, is `limit`."""
+
+    objective: Callable[..., Array]
+    limit: float = eqx.field(static=True)
+
+    def __call__(self, params: PyTree, X: Array, y: Array) -> Array:
+        losses = self.objective(params, X, y)
+        return jnp.where(losses <= self.limit, losses, jnp.asarray(self.limit, losses.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What every network of a widened grid came to. Tables have the axes rate, decay, and whatever follows."""
+
+    rates: tuple[float, ...]
+    decays: tuple[float, ...]
+    tables: Mapping[str, np.ndarray]
+    by: str  # the table whose least mean chooses
+
+    @property
+    def chosen(self) -> tuple[int, int]:
+        """Where the mean of the table that chooses is least; a network that is lost counts as infinite."""
+        return self.best(self.by)
+
+    def best(self, name: str) -> tuple[int, int]:
+        """Where the mean of this table is least."""
+        at = np.unravel_index(int(_means(self.tables[name]).argmin()), (len(self.rates), len(self.decays)))
+        return int(at[0]), int(at[1])
+
+    @property
+    def inside(self) -> bool:
+        """Whether the choice is on no edge of the grid. A decay of zero is no edge: there is none below."""
+        return not any(_edges(self.chosen, self.rates, self.decays))
+
+
+def search(
+    evaluate: Callable[[tuple[float, ...], tuple[float, ...]], Mapping[str, np.ndarray]],
+    rates: tuple[float, ...],
+    decays: tuple[float, ...],
+    *,
+    by: str,
+) -> Search:
+    """Evaluate a grid, and widen it as long as the best is on one of its edges, at most by 8 rows or columns.
+
+    `evaluate(rates, decays)` gives tables with the axes rate and decay in front, and is called again for what is new.
+    Both grids rise, with two entries at least; they go on with the ratio of their last two.
+
+    >>> def evaluate(rates, decays):
+    ...     return {"loss": np.log(np.array(rates))[:, None] ** 2 + np.array(decays)}
+    >>> search(evaluate, (0.25, 0.5), (0.0, 1.0), by="loss").rates  # the best is 1
+    (0.25, 0.5, 1.0, 2.0)
+    """
+    for name, values in (("rates", rates), ("decays", decays)):
+        if len(values) < 2 or any(a >= b for a, b in itertools.pairwise(values)):
+            raise InputError(f"{name}={values}: a grid to be widened has two entries or more, and rises.")
+    tables = {name: np.asarray(table) for name, table in evaluate(rates, decays).items()}
+    for _ in range(MOST):
+        found = Search(rates, decays, tables, by)
+        slow, fast, weak, strong = _edges(found.chosen, rates, decays)
+        if slow or fast:
+            new = (rates[0] ** 2 / rates[1],) if slow else (rates[-1] ** 2 / rates[-2],)
+            tables = _joined(tables, evaluate(new, decays), 0, first=slow)
+            rates = new + rates if slow else rates + new
+        elif weak or strong:
+            new = (decays[0] ** 2 / decays[1],) if weak else (decays[-1] * _ratio(decays),)
+            tables = _joined(tables, evaluate(rates, new), 1, first=weak)
+            decays = new + decays if weak else decays + new
+        else:
+            break
+    return Search(rates, decays, tables, by)
+
+
+def _ratio(decays: tuple[float, ...]) -> float:
+    return decays[-1] / decays[-2] if decays[-2] > 0 else 10.0
+
+
+def _edges(at: tuple[int, int], rates: tuple[float, ...], decays: tuple[float, ...]) -> tuple[bool, bool, bool, bool]:
+    """Whether a place is at the least rate, the largest rate, the least decay that is not zero, the largest decay."""
+    return at[0] == 0, at[0] == len(rates) - 1, at[1] == 0 and decays[0] > 0, at[1] == len(decays) - 1
+
+
+def _joined(
+    old: Mapping[str, np.ndarray], new: Mapping[str, np.ndarray], axis: int, *, first: bool
+) -> dict[str, np.ndarray]:
+    return {
+        name: np.concatenate([np.asarray(new[name]), table] if first else [table, np.asarray(new[name])], axis=axis)
+        for name, table in old.items()
+    }
+
+
+def _means(table: np.ndarray) -> np.ndarray:
+    means = table.reshape(*table.shape[:2], -1).mean(axis=2)
+    return np.where(np.isfinite(means), means, math.inf)

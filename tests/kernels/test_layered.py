@@ -1,0 +1,31 @@
+"""The tangent kernel through layers, next to that of Jacobians."""
+
+import jax
+import numpy as np
+import pytest
+
+from offtangent.kernels import empirical_ntk, layered_ntk
+from offtangent.networks import FullyConnected, ResNet
+
+SIZES = {"dim": 4, "outputs": 3, "width": 10}
+NETS = {
+    "resnet": ResNet.experiment(**SIZES, key=jax.random.key(0)),
+    "two layers": FullyConnected.experiment(**SIZES, layers=2, key=jax.random.key(1)),
+    "four layers": FullyConnected.experiment(**SIZES, layers=4, key=jax.random.key(2)),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("moved", [False, True])
+def test_equals_the_products_of_jacobians(name, moved):
+    net = NETS[name]
+    params = net.origin
+    if moved:
+        leaves, shape = jax.tree.flatten(params)
+        keys = jax.random.split(jax.random.key(3), len(leaves))
+        params = jax.tree.unflatten(shape, [jax.random.normal(k, W.shape) for k, W in zip(keys, leaves, strict=True)])
+    X, X2 = (np.asarray(jax.random.normal(jax.random.key(i), (n, 4))) for i, n in ((4, 6), (5, 5)))
+    dense = empirical_ntk(net, params, X)
+    for other in (None, X2):
+        truth = dense.dense(other).transpose(0, 2, 1, 3).reshape(18, -1)
+        np.testing.assert_allclose(layered_ntk(net, params, X, other), truth, rtol=2e-4, atol=2e-4)

@@ -1,0 +1,130 @@
+"""Allen-Zhu & Li, Figure 2: the methods at the smallest size, and that wrong numbers would be found out."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from offtangent.lab import Results
+from offtangent.papers.allen_zhu_li import _methods, fig2
+from offtangent.training import Search
+
+TINY = fig2.Point("small", 1.0, "3resnet", 60, 8, epochs=4, seeds=2)
+
+
+@pytest.fixture
+def one_grid(monkeypatch):
+    """A small grid, as it is: to widen it would take another program."""
+
+    def once(evaluate, rates, decays, *, by):
+        return Search(rates[:2], decays[:1], evaluate(rates[:2], decays[:1]), by)
+
+    monkeypatch.setattr(_methods, "search", once)
+
+
+def trained(test, choose):
+    """A network's cell, with one rate that is best for choosing and one that is best for testing."""
+    tables = {"train": test, "choose": choose, "test": test}
+    whole = {name: (("rate", "decay", "seed"), np.array(table, float)) for name, table in tables.items()}
+    return xr.Dataset(whole).assign_coords(rate=[0.1, 0.2, 0.4], decay=[0.0, 0.1])
+
+
+def planted(ours=0.1, theirs=1.0, epochs=400):
+    """All methods at N = 500 and 1000, errors as given, of three seeds that differ by a hundredth."""
+    pairs = []
+    for method in _methods.METHODS:
+        error = ours if method == "3resnet" else theirs
+        for n in (500, 1000):
+            each = error * np.array([0.99, 1.0, 1.01])
+            point = fig2.Point("version 1", 1.0, method, n, 100, epochs, 3)
+            if method in _methods.NETWORKS:
+                grid = np.full((3, 2, 3), 5.0)
+                grid[1, 0] = each
+                pairs.append((point, trained(grid, grid)))
+            else:
+                pairs.append((point, xr.Dataset({"test": ("seed", each)})))
+    return Results("paper", tuple(pairs))
+
+
+def verdicts(results):
+    return [claim.verdict for claim in fig2.claims(results)]
+
+
+@pytest.mark.usefixtures("one_grid")
+def test_a_small_run_of_every_kind_gives_errors_between_nothing_learnt_and_all():
+    function = _methods.target("small", 0.3, 1.0)
+    nothing = 4 * (1 + 0.3**2)  # E‖y‖²
+    for method in ("3resnet", "2layer (NTK)", "3layer (last)"):
+        found = fig2.run(replace(TINY, method=method))["test"].values
+        best = found.reshape(-1, found.shape[-1])[np.nanargmin(found.mean(axis=-1))] if found.ndim > 1 else found
+        assert best.shape == (2,)
+        assert ((best > 0) & (best < 1.5 * nothing)).all(), method
+    assert _methods.unlearnt(function) == pytest.approx(0.36)
+
+
+def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
+    """The ridge solution in the parameters themselves, from the Jacobian, next to the kernel's."""
+    problem = _methods.Problem(_methods.target("small", 0.3, 1.0), 12, 0)
+    X, Y = problem.rows("train")
+    net = _methods.network("3resnet", problem.function, 6, key=jax.random.key(0))
+    start, ridge = np.asarray(net(net.origin, jnp.asarray(X, jnp.float32)), float), 3.0
+    K = _methods.layered_ntk(net, net.origin, X).astype(float)
+    by_kernel = K @ np.linalg.solve(K + ridge * np.eye(len(K)), (Y - start).ravel())
+    jacobian = jax.jacobian(lambda params: net(params, jnp.asarray(X, jnp.float32)).ravel())(net.origin)
+    J = np.concatenate([np.asarray(leaf, float).reshape(len(K), -1) for leaf in jacobian], axis=1)
+    theta = np.linalg.solve(J.T @ J + ridge * np.eye(J.shape[1]), J.T @ (Y - start).ravel())
+    np.testing.assert_allclose(J @ theta, by_kernel, atol=1e-4)
+
+
+def test_all_of_the_paper_s_statements_hold_where_they_are_planted():
+    assert verdicts(planted()) == ["holds", "holds", "holds"]
+    assert len(fig2.draw(planted())) == 1
+
+
+def test_another_method_below_the_threshold_would_be_found_out():
+    assert verdicts(planted(theirs=0.6)) == ["holds", "fails", "holds"]
+    assert verdicts(planted(theirs=0.6, epochs=40)) == ["holds", "outside the hypothesis", "holds"]
+
+
+def test_a_resnet_that_learns_nothing_would_be_found_out():
+    assert verdicts(planted(ours=0.8)) == ["fails"]
+
+
+def test_a_resnet_that_another_method_beats_would_be_found_out():
+    assert verdicts(planted(ours=0.5, theirs=0.4)) == ["holds", "fails", "fails"]
+
+
+def test_a_ratio_of_one_that_is_not_tolerated_would_be_found_out():
+    for error, verdict in ((0.5, "holds"), (0.9, "fails")):
+        grid = np.full((3, 2, 3), 5.0)
+        grid[1, 0] = error * np.array([0.99, 1.0, 1.01])
+        cells = [fig2.Point("version 1", beta, "3resnet", 500, 100, 400, 3) for beta in (0.3, 1.0)]
+        found = fig2.claims(Results("paper", tuple((cell, trained(grid, grid)) for cell in cells)))
+        assert [claim.verdict for claim in found if "α/β" in claim.statement] == [verdict]
+
+
+def test_the_choice_is_by_other_samples_than_the_test_and_the_paper_s_is_told():
+    grid, choose = np.full((3, 2, 3), 5.0), np.full((3, 2, 3), 5.0)
+    grid[1, 0], grid[0, 1], choose[1, 0] = 0.5, 0.25, 0.1
+    results = planted()
+    pairs = tuple(
+        (cell, trained(grid + 0.01 * np.arange(3), choose)) if cell.method == "3resnet" else (cell, data)
+        for cell, data in results
+    )
+    first = fig2.claims(Results("paper", pairs))[0]
+    assert first.value == pytest.approx(0.51)
+    assert "chosen by the test error, as in the paper: 0.260" in first.note
+    assert "inside its grid" in first.note
+
+
+def test_cells_of_every_profile_have_a_cost_and_tangent_kernels_end_where_they_do_not_fit():
+    for config in fig2.PROFILES.values():
+        cells = fig2.cells(config)
+        assert len(set(cells)) == len(cells)
+        assert all(fig2.cost(cell).flops > 0 and fig2.cost(cell).bytes > 0 for cell in cells)
+    laptop = fig2.cells(fig2.PROFILES["laptop"])
+    assert max(cell.samples for cell in laptop if "(NTK)" in cell.method) == 400
+    assert max(cell.samples for cell in laptop if "(last)" in cell.method) == 2000

@@ -1,0 +1,195 @@
+"""Allen-Zhu & Li, the lemmas behind Theorem 1, in their smoke profiles; and that wrong numbers would be found out."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import faults
+from offtangent.lab import Results
+from offtangent.papers.allen_zhu_li import coupling, descent, existence
+from offtangent.papers.allen_zhu_li._parity import corners, errors
+
+
+def smoke_of(module):
+    cells = module.cells(module.PROFILES["smoke"])
+    return Results("smoke", tuple((cell, module.run(cell)) for cell in cells))
+
+
+@pytest.fixture(scope="module")
+def coupled():
+    return smoke_of(coupling)
+
+
+@pytest.fixture(scope="module")
+def existing():
+    return smoke_of(existence)
+
+
+@pytest.fixture(scope="module")
+def descended():
+    return smoke_of(descent)
+
+
+def verdicts(module, results):
+    return {str(claim.verdict) for claim in module.claims(results)}
+
+
+def test_of_the_coupling_lemma_only_f_as_printed_is_refuted(coupled):
+    assert verdicts(coupling, coupled) == {"holds", "refuted as printed"}
+    refuted = [claim.source for claim in coupling.claims(coupled) if claim.verdict == "refuted as printed"]
+    assert refuted == ["Lemma D.1(f), as printed, edge"]
+    parts = {claim.source[:12] for claim in coupling.claims(coupled) if claim.source.startswith("Lemma")}
+    assert parts == {f"Lemma D.1({letter})" for letter in "abcdefg"}
+
+
+def test_of_the_constructions_only_the_known_misprints_are_refuted(existing):
+    claims = existence.claims(existing)
+    assert {claim.source for claim in claims if claim.verdict == "refuted as printed"} == {
+        "Fact B.3, as printed",
+        "Claim F.3, as printed",
+    }
+    assert {str(claim.verdict) for claim in claims} == {"holds", "refuted as printed"}
+    sources = " ".join(claim.source for claim in claims)
+    for part in (
+        "Fact B.3",
+        "Lemma C.3",
+        "Lemma F.2(a)",
+        "Lemma F.1",
+        "D.2(a)",
+        "D.2(b)",
+        "D.3(a)",
+        "D.3(b)",
+        "D.3(c)",
+        "A.1",
+    ):
+        assert part in sources
+
+
+def test_along_sgd_the_proof_s_inequalities_hold(descended):
+    assert verdicts(descent, descended) == {"holds", "outside the hypothesis"}
+    sources = {claim.source for claim in descent.claims(descended)}
+    assert sources >= {"Section 6.1", "eq. (D.3)", "eq. (D.4)", "Claim D.5", "Claim D.6", "Claim D.7", "Theorem 1"}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "figures"), [(coupling, "coupled", 3), (existence, "existing", 3), (descent, "descended", 2)]
+)
+def test_there_are_figures_and_missing_cells_leave_the_others_standing(module, name, figures, request):
+    results = request.getfixturevalue(name)
+    assert len(module.draw(results)) == figures
+    assert module.claims(Results("smoke", ())) == []
+    assert module.draw(Results("smoke", ())) == []
+    for kind in {type(cell) for cell, _ in results}:
+        less = Results("smoke", tuple(pair for pair in results if type(pair[0]) is not kind), complete=False)
+        assert len(module.claims(less)) < len(module.claims(results))
+        assert len(module.draw(less)) <= figures
+    assert all(module.cost(cell).flops > 0 and module.cost(cell).bytes > 0 for cell, _ in results)
+
+
+def test_a_profile_with_slopes_has_sizes_enough_for_them():
+    for profile in ("laptop", "paper"):
+        for sizes in (
+            coupling.PROFILES[profile].widths,
+            coupling.PROFILES[profile].edge,
+            existence.PROFILES[profile].widths,
+            existence.PROFILES[profile].layers,
+        ):
+            assert len(sizes) >= 5
+            assert sizes[-1] / sizes[0] >= 100
+        assert coupling.PROFILES[profile].seeds >= 10
+        assert existence.PROFILES[profile].seeds >= 10
+
+
+def test_every_cell_lies_inside_the_hypotheses_of_lemma_d1():
+    for profile in coupling.PROFILES.values():
+        for cell in coupling.cells(profile):
+            if isinstance(cell, coupling.First):
+                assert 1 <= cell.tau < cell.width**0.375
+            if isinstance(cell, coupling.Second):
+                assert (cell.outputs / cell.width) ** 0.375 * (1 - 1e-4) <= cell.ratio <= 1
+
+
+def wrong(module, results, kind, **changes):
+    """The sources of the claims that fail when numbers of one kind of cell are changed."""
+    table = {
+        name: lambda cell, data, name=name, change=change: change(cell, data[name]) for name, change in changes.items()
+    }
+    return faults.changed(module, results, kind, **table)
+
+
+def test_too_many_turned_signs_would_be_found_out(coupled):
+    assert wrong(coupling, coupled, coupling.Flips, share=lambda _, x: 5 * x) == {
+        "Proposition C.4",
+        "Proposition C.4, attained",
+    }
+    assert wrong(coupling, coupled, coupling.Flips, left=lambda _, x: 1.1 * x) == {"Proposition C.4"}
+    assert "Lemma D.1(a)" in wrong(coupling, coupled, coupling.First, a=lambda _, x: 5 * x)
+    assert "Lemma D.1(d)" in wrong(coupling, coupled, coupling.Second, d=lambda _, x: 5 * x)
+
+
+def test_norms_that_are_too_large_or_grow_would_be_found_out(coupled):
+    assert wrong(coupling, coupled, coupling.First, b=lambda _, x: 5 * x) == {"Lemma D.1(b)"}
+    assert "Lemma D.1(b), m" in wrong(coupling, coupled, coupling.First, b=lambda cell, x: x * cell.width**0.5)
+    assert "Lemma D.1(c), τ_w" in wrong(coupling, coupled, coupling.First, c=lambda cell, x: x * cell.tau)
+    assert wrong(coupling, coupled, coupling.Second, e=lambda _, x: 5 * x) == {"Lemma D.1(e)"}
+    assert "Lemma D.1(f), corrected, edge" in wrong(
+        coupling, coupled, coupling.Second, f=lambda cell, x: x * cell.width**0.3
+    )
+    assert wrong(coupling, coupled, coupling.Second, g=lambda _, x: 10 * x) == {"Lemma D.1(g)"}
+
+
+def test_an_operator_norm_as_small_as_printed_would_be_seen(coupled):
+    """With (e) in place of (f) the printed form holds."""
+    swapped = tuple((cell, data.assign(f=data["e"]) if "e" in data else data) for cell, data in coupled)
+    assert verdicts(coupling, Results("smoke", swapped)) == {"holds"}
+
+
+def test_functions_and_weights_that_miss_would_be_found_out(existing):
+    def found(kind, **changes):
+        return wrong(existence, existing, kind, **changes)
+
+    assert found(existence.Indicator, error=lambda _, x: x + 0.01) == {"Lemma F.2(a)"}
+    assert found(existence.Indicator, energy=lambda _, x: 2 * x) == {"Lemma F.2"}
+    assert found(existence.Weights, error=lambda cell, x: x * cell.width**0.4) == {"Lemma F.1"}
+    assert found(existence.Weights, norm=lambda cell, x: x * cell.width**0.2) >= {"Lemma F.1, ‖W⋆‖_F"}
+    assert found(existence.Weights, longest=lambda cell, x: x * cell.width**0.5) == {"Lemma F.1, ‖W⋆‖_2,∞"}
+    assert found(existence.Layers, first=lambda cell, x: x * cell.width) == {"Lemma D.2(a)"}
+    assert found(existence.Layers, second_moved=lambda _, x: 1000 * x) == {"Lemma D.3(b)"}
+
+
+def test_steep_maps_heavy_tails_and_short_parities_would_be_found_out(existing):
+    def found(kind, **changes):
+        return wrong(existence, existing, kind, **changes)
+
+    assert found(existence.Maps, slope=lambda _, x: 10 * x) == {"Fact B.3"}
+    assert found(existence.Maps, bound=lambda _, x: 10 * x) == {"Fact B.3, corrected"}
+    assert found(existence.Tail, count=lambda cell, x: x + cell.draws - x.max()) == {"Lemma C.3"}
+    assert found(existence.Parity, norm=lambda _, x: 0.8 * x) == {"Appendix A.1, sharpened"}
+
+
+def test_a_descent_that_leaves_its_radii_or_errs_more_would_be_found_out(descended):
+    def found(**changes):
+        return wrong(descent, descended, descent.Descent, **changes)
+
+    assert found(norms=lambda _, x: 10 * x) == {"eq. (D.3)"}
+    assert found(mean_gap=lambda _, x: 100 * x) == {"eq. (D.4)", "Theorem 1"}
+    assert found(correlation=lambda _, x: x - 10) == {"Section 6.1"}
+    assert found(gradient_w=lambda _, x: 10 * x) == {"Claim D.5"}
+    assert found(error=lambda _, x: 100 * x + 10) == {"Claim D.6, with (b)"}
+    assert found(base=lambda _, x: x + 2) == {"Claim D.7"}
+    assert found(f=lambda _, x: 10 * x) == {"Lemma D.1(f), along SGD"}
+
+
+def test_weight_decay_trades_the_norm_of_a_trained_parity_for_its_error(existing):
+    data = existing.where(existence.Parity).pairs[0][1]
+    assert (np.diff(data["error"].values, axis=1) > 0).all()
+    assert (np.diff(data["norm"].values, axis=1) < 0).all()
+    assert float(data["error"].max()) < 0.2
+
+
+def test_the_error_of_a_parity_network_is_its_mean_square_over_all_corners():
+    X, y = corners()
+    W = np.random.default_rng(0).standard_normal((3, 6, 8))
+    outputs = [[np.maximum(x @ w, 0) @ np.repeat([1, -1], 4) / np.sqrt(8) for x in X] for w in W]
+    found = errors(*(jnp.asarray(part, jnp.float32) for part in (W, X, y)))
+    np.testing.assert_allclose(found, np.mean((np.array(outputs) - y) ** 2, axis=1), rtol=1e-5)

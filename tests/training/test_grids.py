@@ -1,0 +1,101 @@
+"""Grids of rates and decays: the same steps as one network at a time, and a search that ends inside its grid."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from offtangent._errors import InputError
+from offtangent.training import Bounded, grid_sgd, search, train
+
+
+class Squares:
+    """½ mean (Xθ − y)² for a stack of θ."""
+
+    def __call__(self, theta, X, y):
+        return 0.5 * jnp.mean((theta @ X.T - y) ** 2, axis=-1)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    keys = jax.random.split(jax.random.key(0), 3)
+    return tuple(
+        np.asarray(jax.random.normal(key, shape)) for key, shape in zip(keys, ((20, 3), (20,), (3,)), strict=True)
+    )
+
+
+def test_every_network_takes_the_steps_of_momentum_and_decay_written_out(problem):
+    X, y, initial = (np.asarray(one, np.float64) for one in problem)
+    rates, decays = np.array([[0.1], [0.3]]), np.array([[0.0, 0.2]])
+    grid = np.broadcast_arrays(rates, decays)
+    schedule = optax.piecewise_constant_schedule(1.0, {10: 0.1})
+    optimiser = grid_sgd(*grid, jnp.asarray(problem[2]), schedule=schedule)
+
+    class Displaced(Squares):
+        def __call__(self, theta, X, y):
+            return super().__call__(problem[2] + theta, X, y)
+
+    found = train(Displaced(), jnp.zeros((2, 2, 3)), *problem[:2], optimiser=optimiser, steps=20).params
+    for i, rate in enumerate(rates[:, 0]):
+        for j, decay in enumerate(decays[0]):
+            theta, v = initial.copy(), np.zeros(3)
+            for t in range(20):
+                v = 0.9 * v + X.T @ (X @ theta - y) / len(y) + decay * theta
+                theta = theta - rate * (1.0 if t < 10 else 0.1) * v
+            np.testing.assert_allclose(found[i, j] + initial, theta, rtol=2e-5, atol=2e-5)
+
+
+def test_a_network_that_diverges_is_held_and_does_not_touch_the_others(problem):
+    X, y, _ = problem
+    rates, none = np.array([0.1, 1e4]), np.zeros(2)
+    both = train(Bounded(Squares(), 10.0), jnp.ones((2, 3)), X, y, optimiser=grid_sgd(rates, none), steps=60)
+    alone = train(Squares(), jnp.ones((1, 3)), X, y, optimiser=grid_sgd(rates[:1], none[:1]), steps=60)
+    assert both.losses[-1, 1] == 10.0
+    np.testing.assert_allclose(both.losses[:, 0], alone.losses[:, 0], rtol=1e-5)
+
+
+def bowl(rates, decays):
+    """Least at a rate of 1 and a decay of 10⁻³, the same for two seeds."""
+    log = np.log10
+    table = (log(np.array(rates))[:, None]) ** 2 + (log(np.array(decays) + 1e-9) + 3) ** 2
+    return {"loss": np.stack([table, table], axis=2)}
+
+
+def test_a_search_goes_to_the_best_and_ends_inside():
+    found = search(bowl, (1e-4, 1e-3), (1e-6, 1e-5), by="loss")
+    i, j = found.chosen
+    assert found.rates[i] == pytest.approx(1.0)
+    assert found.decays[j] == pytest.approx(1e-3)
+    assert found.inside
+    np.testing.assert_array_equal(found.tables["loss"], bowl(found.rates, found.decays)["loss"])
+
+
+def test_what_lies_on_the_edge_after_all_says_so():
+    found = search(lambda rates, decays: {"loss": -np.add.outer(rates, decays)}, (1.0, 2.0), (0.0, 1.0), by="loss")
+    assert not found.inside
+
+
+def test_no_decay_is_no_edge():
+    found = search(lambda r, w: {"loss": np.add.outer(np.log(r) ** 2, w)}, (0.5, 1.0, 2.0), (0.0, 1.0), by="loss")
+    assert found.inside
+    assert len(found.rates) == 3
+
+
+def test_a_lost_network_is_never_chosen():
+    found = search(
+        lambda r, w: {"loss": np.where(np.array(r)[:, None] > 1, np.nan, -np.add.outer(r, w) * (np.array(w) < 2))},
+        (0.5, 1.0, 2.0), (0.0, 1.0, 2.0), by="loss",
+    )  # fmt: skip
+    assert found.chosen == (1, 1)
+
+
+@pytest.mark.parametrize("rates", [(1.0,), (2.0, 1.0)])
+def test_a_grid_that_cannot_be_widened_is_refused(rates):
+    with pytest.raises(InputError, match="rates"):
+        search(bowl, rates, (0.0, 1.0), by="loss")
+
+
+def test_negative_rates_are_refused():
+    with pytest.raises(InputError, match="rates"):
+        grid_sgd(np.array([-1.0]), np.zeros(1))
