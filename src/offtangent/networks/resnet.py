@@ -9,6 +9,7 @@ initialisation, neurons as columns, the bias as the last row: W is (d+1) × m, V
 stays as it is. With another output matrix on the same `features`, a network is what the paper calls "(last)".
 """
 
+import abc
 import math
 from typing import Any, NamedTuple
 
@@ -35,7 +36,31 @@ class DirectHidden(NamedTuple):
     U: Float[Array, "m1 m"]
 
 
-class ResNet(eqx.Module):
+class _Sized(eqx.Module):
+    """What the sizes of a network are read from: its first layer and its output matrix."""
+
+    A: eqx.AbstractVar[Float[Array, "k m"]]
+
+    @property
+    @abc.abstractmethod
+    def entry(self) -> Float[Array, "d1 m"]:
+        """The initial weights of the first layer."""
+
+    @property
+    def dim(self) -> int:
+        return int(self.entry.shape[-2]) - 1
+
+    @property
+    def outputs(self) -> int:
+        """k, the number of outputs."""
+        return int(self.A.shape[-2])
+
+    @property
+    def width(self) -> int:
+        return int(self.A.shape[-1])
+
+
+class ResNet(_Sized):
     """The learner of Theorem 1, with U = VA, at its initialisation: `net(Hidden(W, V), X)` is out.
 
     >>> net = ResNet.experiment(dim=3, outputs=2, width=8, key=jax.random.key(0))
@@ -79,17 +104,8 @@ class ResNet(eqx.Module):
         return cls(*_draw(dim, outputs, width, outputs, 1 / math.sqrt(dim), 1 / math.sqrt(width), key))
 
     @property
-    def dim(self) -> int:
-        return int(self.W0.shape[-2]) - 1
-
-    @property
-    def outputs(self) -> int:
-        """k, the number of outputs."""
-        return int(self.A.shape[-2])
-
-    @property
-    def width(self) -> int:
-        return int(self.A.shape[-1])
+    def entry(self) -> Float[Array, "d1 m"]:
+        return self.W0
 
     @property
     def origin(self) -> Hidden:
@@ -127,7 +143,7 @@ class ResNet(eqx.Module):
         return first, jax.nn.relu(affine(self.V0 + params.V, _combine(self.A, first)))
 
 
-class DirectResNet(eqx.Module):
+class DirectResNet(_Sized):
     """The residual network as (2.1) has it, with U itself trained.
 
     >>> net = DirectResNet.experiment(dim=3, outputs=2, width=8, key=jax.random.key(0))
@@ -146,16 +162,8 @@ class DirectResNet(eqx.Module):
         return cls(*_draw(dim, outputs, width, width, 1 / math.sqrt(dim), 1 / math.sqrt(width), key))
 
     @property
-    def dim(self) -> int:
-        return int(self.W0.shape[-2]) - 1
-
-    @property
-    def outputs(self) -> int:
-        return int(self.A.shape[-2])
-
-    @property
-    def width(self) -> int:
-        return int(self.A.shape[-1])
+    def entry(self) -> Float[Array, "d1 m"]:
+        return self.W0
 
     @property
     def origin(self) -> DirectHidden:
@@ -174,7 +182,7 @@ class DirectResNet(eqx.Module):
         return _combine(self.A, self.features(params, X))
 
 
-class FullyConnected(eqx.Module):
+class FullyConnected(_Sized):
     """A ReLU network without residual links: A σ(W(x, 1)) with two layers, A σ(U(σ(W(x, 1)), 1)) with three.
 
     Its parameters are a tuple, a displacement for each hidden layer.
@@ -197,19 +205,11 @@ class FullyConnected(eqx.Module):
         first, *later, last = jax.random.split(key, layers)
         hidden = [jax.random.normal(first, (dim + 1, width)) / math.sqrt(dim)]
         hidden += [jax.random.normal(one, (width + 1, width)) / math.sqrt(width) for one in later]
-        return cls(tuple(hidden), jax.random.normal(last, (outputs, width)) / math.sqrt(width))
+        return cls(hidden0=tuple(hidden), A=jax.random.normal(last, (outputs, width)) / math.sqrt(width))
 
     @property
-    def dim(self) -> int:
-        return int(self.hidden0[0].shape[-2]) - 1
-
-    @property
-    def outputs(self) -> int:
-        return int(self.A.shape[-2])
-
-    @property
-    def width(self) -> int:
-        return int(self.A.shape[-1])
+    def entry(self) -> Float[Array, "d1 m"]:
+        return self.hidden0[0]
 
     @property
     def origin(self) -> tuple[Float[Array, "_ m"], ...]:
