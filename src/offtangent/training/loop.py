@@ -240,19 +240,21 @@ def _refuse_divergence(
     X: Array,
     y: Array,
 ) -> None:
-    total = losses[:stop].reshape(stop, -1).sum(axis=1)
-    if not np.isfinite(total[0]):
+    def totals(part: Float[np.ndarray, "some *k"]) -> Float[np.ndarray, " some"]:
+        return part.reshape(len(part), -1).sum(axis=1)
+
+    usual, new = np.abs(totals(losses[: min(epoch, stop)])), totals(losses[start:stop])
+    if not np.isfinite(usual[0]):
         raise InputError(
-            f"The objective is {total[0]} before the first step: look for NaN or infinite entries in X, y and the "
-            "parameters, and for an objective that overflows there."
+            f"The objective is {totals(losses[:1])[0]} before the first step: look for NaN or infinite entries in X, y "
+            "and the parameters, and for an objective that overflows there."
         )
-    usual = np.abs(total[:epoch])  # one batch may start with a loss that is small by chance
-    limit = HOPELESS * usual[np.isfinite(usual)].max()
-    bad = ~np.isfinite(total[start:]) | ((total[start:] > limit) & (limit > 0))
+    limit = HOPELESS * usual[np.isfinite(usual)].max()  # one batch may start with a loss that is small by chance
+    bad = ~np.isfinite(new) | ((new > limit) & (limit > 0))
     if bad.any():
-        step = start + int(bad.argmax())
+        at = int(bad.argmax())
         curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
-        raise Diverged(step, float(total[step]), float(total[0]), curvature.largest_stable_rate)
+        raise Diverged(start + at, float(new[at]), float(totals(losses[:1])[0]), curvature.largest_stable_rate)
 
 
 def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tuple[int, ...]:
