@@ -86,7 +86,7 @@ PROFILES = {
     "smoke": Config({"xor": Task((8, 24), width=128, steps=150, reach=2, ends={"plain": 0})}),
     "laptop": Config(
         {
-            "xor": Task((8, 14, 24), width=256, steps=200, reach=2),
+            "xor": Task((8, 14, 24), width=256, steps=200, reach=2, ends={"plain": 0}),
             "3": Task((6, 8, 12), width=512, steps=200, reach=2, ends={"randomised": 0, "plain": 0}),
         }
     ),
