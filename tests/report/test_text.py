@@ -101,3 +101,9 @@ def test_a_plain_title_keeps_the_formula_s_letters():
 )
 def test_numbers_have_four_significant_digits(value, shown):
     assert number(value) == shown
+
+
+def test_words_between_backticks_are_code_and_a_backtick_alone_is_itself():
+    assert to_html("`paper` has $x$, `a < b`").startswith("<code>paper</code> has <math")
+    assert to_html("`a < b`") == "<code>a &lt; b</code>"
+    assert to_html("one ` alone") == "one ` alone"

@@ -7,12 +7,13 @@ from jaxtyping import Float
 
 from offtangent.lab import Claim, Results, mean_interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.report import Figure, line, new_plot, points, style
 from offtangent.training import Search
 
 EPOCHS = 400  # the paper's, with the first rate
 ALPHA = 0.3
 COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}
+SYMBOLS = {"": "circle", " (NTK)": "triangle-up", " (last)": "square"}
 DASHES = {"": "solid", " (NTK)": "dash", " (last)": "dot"}
 PANELS = {"a": ("samples", "training samples N"), "b": ("width", "width m"), "c": ("beta", "α/β")}
 
@@ -184,13 +185,19 @@ def _figure(panel: _Panel) -> Figure:
     for method in panel.methods:
         network, _, kind = method.partition(" ")
         places = panel.places(method)
+        if len(places) < 2 and panel.panel != "a":
+            continue
         errors = np.stack([panel.errors(method, place) for place in places])
         x = np.array([_shown(panel, place) for place in places])
         order = x.argsort()
         every += x.tolist()
-        line(plot, x[order], errors.mean(axis=1)[order], name=method, colour=COLOURS[network],
-             dash=DASHES[f" {kind}" if kind else ""],
-             band=(errors.min(axis=1)[order], errors.max(axis=1)[order]))  # fmt: skip
+        looks: dict[str, Any] = {"name": method, "colour": COLOURS[network]}
+        looks["band"] = (errors.min(axis=1)[order], errors.max(axis=1)[order])
+        if len(places) < 2:
+            points(plot, x, errors.mean(axis=1), symbol=SYMBOLS[f" {kind}" if kind else ""], **looks)
+        else:
+            dash = DASHES[f" {kind}" if kind else ""]
+            line(plot, x[order], errors.mean(axis=1)[order], dash=dash, **looks)
     ends = np.array([min(every), max(every)])
     line(plot, ends, np.full(2, panel.level), name="kα²", colour="grey", dash="dot")
     style(plot, x=PANELS[panel.panel][1], y="test error, E‖out − y‖²", log_x=True, log_y=True)
@@ -201,7 +208,7 @@ def _figure(panel: _Panel) -> Figure:
         "nothing of αG(F)."
     )
     short = [method for method in panel.methods if len(panel.places(method)) < len(panel.places("3resnet"))]
-    if short:
+    if short and panel.panel == "a":
         caption += f" {', '.join(short)}: not run everywhere."
     kind = {"a": "samples", "b": "the width", "c": "α/β"}[panel.panel]
     return Figure(f"Figure 2({panel.panel}), {_title(panel.target).lower()}: test error against {kind}", caption, plot)
