@@ -85,9 +85,7 @@ def worst_output(
         return -(A.T @ u) * np.abs(g)
 
     def value(D: np.ndarray) -> tuple[float, np.ndarray]:
-        out = A @ (D * g)
-        size = float(np.linalg.norm(out))
-        return size, out / max(size, 1e-300)
+        return _length_and_direction(A @ (D * g))
 
     return _adversary(first, g, length, gain, value, len(A), starts, seed)
 
@@ -112,9 +110,7 @@ def worst_change(
         return (A.T @ u) * turned
 
     def value(D: np.ndarray) -> tuple[float, np.ndarray]:
-        out = A @ ((first != D) * turned)
-        size = float(np.linalg.norm(out))
-        return size, out / max(size, 1e-300)
+        return _length_and_direction(A @ ((first != D) * turned))
 
     return _adversary(first, g, length, gain, value, len(A), starts, seed)
 
@@ -217,3 +213,8 @@ def _unit(v: np.ndarray) -> np.ndarray:
 def _mass(t: float) -> float:
     """E[g²1{|g| ≤ t}] of a standard Gaussian."""
     return math.erf(t / math.sqrt(2)) - math.sqrt(2 / math.pi) * t * math.exp(-(t**2) / 2)
+
+
+def _length_and_direction(out: np.ndarray) -> tuple[float, np.ndarray]:
+    size = float(np.linalg.norm(out))
+    return size, out / max(size, 1e-300)

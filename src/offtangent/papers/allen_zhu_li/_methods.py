@@ -26,6 +26,8 @@ from offtangent.training import Bounded, Search, grid_sgd, search, train
 NETWORKS = ("3resnet", "3layer", "2layer")
 KINDS = ("", " (NTK)", " (last)")
 METHODS = tuple(network + kind for kind in KINDS for network in NETWORKS)
+ALPHA = 0.3
+EPOCHS = 400  # the paper's, with the first rate
 BATCH = 50
 RATES = {"3resnet": (0.08, 0.32, 1.28), "3layer": (0.08, 0.32, 1.28), "2layer": (0.32, 1.28, 5.12)}
 DECAYS = (1e-4, 1e-3, 1e-2)

@@ -27,8 +27,6 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.allen_zhu_li import _methods, fig2_report
 from offtangent.report import Figure
 
-ALPHA = 0.3
-
 
 @dataclass(frozen=True)
 class Point:
@@ -74,7 +72,7 @@ PROFILES = {
 
 def cells(config: Config) -> list[Point]:
     found = [(target, 1.0, n, config.width, config.methods) for target in config.targets for n in config.samples]
-    others = config.methods if config.epochs >= fig2_report.EPOCHS else ("3resnet",)  # of (b) and (c)
+    others = config.methods if config.epochs >= _methods.EPOCHS else ("3resnet",)  # of (b) and (c)
     found += [(config.targets[0], 1.0, config.middle, width, others) for width in config.widths]
     found += [(config.targets[0], beta, config.middle, config.width, others) for beta in config.betas]
     return [
@@ -86,12 +84,12 @@ def cells(config: Config) -> list[Point]:
 
 
 def _fits(method: str, target: str, samples: int, config: Config) -> bool:
-    outputs = _methods.sizes(_methods.target(target, ALPHA, 1.0))[1]
+    outputs = _methods.sizes(_methods.target(target, _methods.ALPHA, 1.0))[1]
     return not method.endswith("(NTK)") or samples * outputs <= config.unknowns
 
 
 def cost(cell: Point) -> Cost:
-    function = _methods.target(cell.target, ALPHA, cell.beta)
+    function = _methods.target(cell.target, _methods.ALPHA, cell.beta)
     (dim, outputs), grid = _methods.sizes(function), 12
     entries = {"3layer": cell.width * (dim + cell.width)}.get(cell.method, cell.width * (dim + 2 * outputs))
     unknowns = cell.samples * (outputs if cell.method.endswith("(NTK)") else 1)
@@ -100,7 +98,7 @@ def cost(cell: Point) -> Cost:
 
 
 def run(cell: Point) -> xr.Dataset:
-    function = _methods.target(cell.target, ALPHA, cell.beta)
+    function = _methods.target(cell.target, _methods.ALPHA, cell.beta)
     problems = [_methods.Problem(function, cell.samples, seed) for seed in range(cell.seeds)]
     if cell.method in _methods.NETWORKS:
         found = _methods.descend(cell.method, problems, width=cell.width, epochs=cell.epochs, precision=cell.precision)

@@ -10,8 +10,6 @@ from offtangent.papers.allen_zhu_li import _methods
 from offtangent.report import Figure, line, new_plot, points, style
 from offtangent.training import Search
 
-EPOCHS = 400  # the paper's, with the first rate
-ALPHA = 0.3
 COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}
 SYMBOLS = {"": "circle", " (NTK)": "triangle-up", " (last)": "square"}
 DASHES = {"": "solid", " (NTK)": "dash", " (last)": "dot"}
@@ -25,7 +23,7 @@ class _Panel:
         self.panel, self.target = panel, target
         self.field = PANELS[panel][0]
         self.results = results
-        self.function = _methods.target(target, ALPHA, 1.0)
+        self.function = _methods.target(target, _methods.ALPHA, 1.0)
         self.level = _methods.unlearnt(self.function)
         self.methods = [method for method in _methods.METHODS if method in self.results.values("method")]
 
@@ -57,7 +55,7 @@ class _Panel:
     @property
     def inside(self) -> bool:
         """Whether the setting is the paper's."""
-        return self.target != "small" and all(cell.epochs >= EPOCHS for cell, _ in self.results)
+        return self.target != "small" and all(cell.epochs >= _methods.EPOCHS for cell, _ in self.results)
 
 
 def searched(found: Any) -> Search:
@@ -152,12 +150,13 @@ def _choice(panel: _Panel, method: str, place: Any) -> str:
 
 
 def _against_beta(panel: _Panel) -> list[Claim]:
-    betas = [beta for beta in panel.places("3resnet") if beta >= ALPHA]
+    betas = [beta for beta in panel.places("3resnet") if beta >= _methods.ALPHA]
     if not betas:
         return []
     worst = max(betas, key=lambda beta: float(panel.errors("3resnet", beta).mean()))
     listed = "; ".join(
-        f"α/β = {ALPHA / beta:.3g}: {panel.errors('3resnet', beta).mean():.3f}" for beta in panel.places("3resnet")
+        f"α/β = {_methods.ALPHA / beta:.3g}: {panel.errors('3resnet', beta).mean():.3f}"
+        for beta in panel.places("3resnet")
     )
     cell = panel.results.pairs[0][0]
     return [
@@ -215,4 +214,4 @@ def _figure(panel: _Panel) -> Figure:
 
 
 def _shown(panel: _Panel, place: Any) -> float:
-    return ALPHA / place if panel.panel == "c" else float(place)
+    return _methods.ALPHA / place if panel.panel == "c" else float(place)

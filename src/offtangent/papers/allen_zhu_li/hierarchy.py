@@ -18,8 +18,6 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.allen_zhu_li import _layers, _methods, hierarchy_report
 from offtangent.report import Figure
 
-ALPHA = 0.3
-
 
 @dataclass(frozen=True)
 class Layers:
@@ -62,7 +60,7 @@ def cells(config: Config) -> list[Layers]:
 
 
 def cost(cell: Layers) -> Cost:
-    dim, outputs = _methods.sizes(_methods.target(cell.target, ALPHA, 1.0))
+    dim, outputs = _methods.sizes(_methods.target(cell.target, _methods.ALPHA, 1.0))
     networks = cell.seeds * len(_methods.RATES["3resnet"]) * len(_methods.DECAYS)
     entries = cell.width * (dim + 3 * outputs)
     work = 2 * cell.epochs * cell.samples + 2 * cell.looks * _methods.TESTS
@@ -70,7 +68,7 @@ def cost(cell: Layers) -> Cost:
 
 
 def run(cell: Layers) -> xr.Dataset:
-    function = _methods.target(cell.target, ALPHA, 1.0)
+    function = _methods.target(cell.target, _methods.ALPHA, 1.0)
     problems = [_methods.Problem(function, cell.samples, seed) for seed in range(cell.seeds)]
     way = {"together": _layers.together, "layer by layer": _layers.one_by_one}[cell.way]
     found = way(problems, width=cell.width, epochs=cell.epochs, looks=cell.looks, precision=cell.precision)

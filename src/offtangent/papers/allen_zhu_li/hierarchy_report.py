@@ -9,8 +9,6 @@ from offtangent.lab import Claim, Results, mean_interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
 from offtangent.report import Figure, line, new_plot, style
 
-ALPHA = 0.3
-EPOCHS = 400  # the paper's, with the first rate
 HALF = 0.5  # of a signal: when it counts as learnt
 COLOURS = {("first", "F"): "blue", ("rest", "F"): "sky", ("first", "αG(F)"): "orange", ("rest", "αG(F)"): "vermillion"}
 NAMES = {"first": "out₁", "rest": "out − out₁"}
@@ -67,13 +65,13 @@ def _together(cell: Any, data: Any) -> list[Claim]:
 def _compared(together: tuple[Any, Any], after: tuple[Any, Any]) -> list[Claim]:
     cell, ours = together[0], together[1]["test"].values
     theirs, alone = after[1]["test"].values, after[1]["alone"].values
-    level = _methods.unlearnt(_methods.target(cell.target, ALPHA, 1.0))
+    level = _methods.unlearnt(_methods.target(cell.target, _methods.ALPHA, 1.0))
     note = (
         f"Together {ours.mean():.3f}, layer by layer {theirs.mean():.3f}, of which the first layer alone "
         f"{alone.mean():.3f}; kα² = {level:.3g}. The paper gives a reason and no theorem: what the first layer gets "
         "wrong could be out of the second one's reach."
     )
-    inside = cell.target != "small" and cell.epochs >= EPOCHS
+    inside = cell.target != "small" and cell.epochs >= _methods.EPOCHS
     words: dict[str, Any] = {"source": "Section 2.1", "note": note, "inside": inside}
     return [
         Claim.at_most(
@@ -94,7 +92,7 @@ def _mean(part: Any, signal: str) -> str:
 
 
 def _where(cell: Any) -> str:
-    dim, outputs = _methods.sizes(_methods.target(cell.target, ALPHA, 1.0))
+    dim, outputs = _methods.sizes(_methods.target(cell.target, _methods.ALPHA, 1.0))
     return (
         f"d = {dim}, k = {outputs}, N = {cell.samples}, m = {cell.width}, {cell.epochs} + {cell.epochs} epochs, "
         f"{cell.seeds} seeds"
