@@ -65,6 +65,14 @@ def test_a_small_run_of_every_kind_gives_errors_between_nothing_learnt_and_all()
     assert _methods.unlearnt(function) == pytest.approx(0.36)
 
 
+@pytest.mark.usefixtures("one_grid")
+@pytest.mark.parametrize("method", _methods.NETWORKS)
+def test_descent_fits_its_samples(method):
+    """Half of E‖y‖² and less, on the training samples, where an untrained network leaves all of it and more."""
+    found = fig2.run(fig2.Point("small", 1.0, method, 100, 32, epochs=30, seeds=2))
+    assert found["train"].values.mean(axis=-1).min() < 0.5 * 4 * (1 + 0.3**2)
+
+
 def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
     """The ridge solution in the parameters themselves, from the Jacobian, next to the kernel's."""
     problem = _methods.Problem(_methods.target("small", 0.3, 1.0), 12, 0)
