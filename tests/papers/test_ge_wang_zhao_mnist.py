@@ -90,3 +90,18 @@ def test_a_curve_is_the_mean_of_twenty_of_every_fifth_step(smoke):
     assert steps[0] == 5 * 19
     assert steps[-1] <= cell.epochs * (cell.samples // 128)
     assert float(data["loss"][-1]) == pytest.approx(float(data["train"]), rel=0.3)
+
+
+def test_a_second_longer_run_is_judged_next_to_the_first(smoke):
+    longer = replace(mnist.PROFILES["smoke"], runs=(("features", "true"),), longer=8000)
+    few, many = [cell for cell in mnist.cells(longer) if isinstance(cell, mnist.Memory)]
+    assert (few.epochs, many.epochs) == (4000, 8000)
+    ((_, data), *_) = smoke.where(mnist.Memory)
+
+    def verdicts(after: float) -> list[str]:
+        both = Results("smoke", ((few, data.assign(train=1e-6)), (many, data.assign(train=after))))
+        assert len(mnist.draw(both)) == 1
+        return [claim.verdict for claim in mnist.claims(both) if "longer" in claim.statement]
+
+    assert verdicts(1e-7) == ["holds"]
+    assert verdicts(1e-6) == ["fails"]
