@@ -5,11 +5,11 @@
 
 Three rates, three decays and three seeds are 27 networks of 1000 neurons, batches of 50, momentum, weight decay, for
 the paper's target with d = 30 and eight outputs. One program: what `offtangent run allen_zhu_li/fig2` does, with
-shuffles, the loss of every step and every network, and the looks of the host in between. The loop:
-the same function for a grid of one network, times the number of networks. PyTorch: one network after the other, eager
+shuffles, the loss of every step and every network, and the looks of the host in between. The loop: the same function
+for a grid of one network, times the number of networks. PyTorch: one network after the other, eager
 and with the loss and its gradient compiled, and its own fused step; and, written for this comparison, all 27 stacked in
-batched products and compiled. Compiling is left out everywhere, and a step of one network is timed for one or three of
-them, since all have one shape. PyTorch's have their samples on the device, a constant rate, and record nothing.
+batched products and compiled. Compiling is left out everywhere, and a step is timed for one network of a loop, since
+all have one shape. PyTorch's have their samples on the device, a constant rate, and record nothing.
 
 The floors are counted by hand and timed with a bare product and a bare copy: 6 operations an entry of the matrices and
 sample; weights, momentum and gradient, and the neurons' values kept for the gradient, each written and read once.
@@ -57,24 +57,33 @@ def problems(seeds: range) -> list[_methods.Problem]:
     return [_methods.Problem(FUNCTION, SAMPLES, seed) for seed in seeds]
 
 
-def ours(
-    name: str, rates: tuple[float, ...], decays: tuple[float, ...], seeds: range, steps: int
-) -> tuple[float, np.ndarray]:
-    """Seconds of a step of a grid, and its first losses on one batch alone, the axes step, rate, decay, seed."""
-    nets, rows = _methods.together(name, problems(seeds), WIDTH)
-    objective = Bounded(_methods.HalfDistances(nets), _methods.LOST * _methods.sizes(FUNCTION)[1])
-    start = eqx.filter_vmap(lambda net: net.origin)(nets)
-    grid = np.meshgrid(rates, decays, indexing="ij")
-    stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(rates), len(decays), *leaf.shape)), start)
-    optimiser = grid_sgd(*grid, _methods.initial(nets))
-    X, y = rows["train"]
-    given = {"optimiser": optimiser, "precision": PRECISION}
-    first = train(objective, stacked, X[: _methods.BATCH], y[: _methods.BATCH], steps=CHECKED, **given).losses[:CHECKED]
-    watch = Watch()
-    train(
-        objective, stacked, X, y, batch=_methods.BATCH, key=jax.random.key(0), steps=steps, progress=watch.look, **given
-    )  # fmt: skip
-    return watch.seconds, first
+@dataclass
+class Grid:
+    """Figure 2's networks of one kind, for these rates, decays and seeds."""
+
+    name: str
+    rates: tuple[float, ...]
+    decays: tuple[float, ...]
+    seeds: range
+
+    def losses(self, steps: int, *, batch: int | None = None, watch: Watch | None = None) -> np.ndarray:
+        """Of so many steps, on batches, or on the first batch's samples alone. Axes step, rate, decay, seed."""
+        nets, rows = _methods.together(self.name, problems(self.seeds), WIDTH)
+        start = eqx.filter_vmap(lambda net: net.origin)(nets)
+        sizes = (len(self.rates), len(self.decays))
+        X, y = (one[: SAMPLES if batch else _methods.BATCH] for one in rows["train"])
+        return train(
+            Bounded(_methods.HalfDistances(nets), _methods.LOST * _methods.sizes(FUNCTION)[1]),
+            jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*sizes, *leaf.shape)), start), X, y, steps=steps,
+            optimiser=grid_sgd(*np.meshgrid(self.rates, self.decays, indexing="ij"), _methods.initial(nets)),
+            batch=batch, key=jax.random.key(0), precision=PRECISION, progress=None if watch is None else watch.look,
+        ).losses[:-1]  # fmt: skip
+
+    def seconds(self) -> float:
+        """Of a step of all its networks."""
+        watch = Watch()
+        self.losses(BLOCKS * BLOCK, batch=_methods.BATCH, watch=watch)
+        return watch.seconds
 
 
 class Torch:
@@ -157,20 +166,20 @@ def fused(peer: Torch):
     return move
 
 
-def theirs(name: str, losses: np.ndarray) -> dict[str, float]:
+def theirs(name: str, rates: tuple[float, ...], decays: tuple[float, ...], losses: np.ndarray) -> dict[str, float]:
     """Seconds of a step of all networks by each way; nothing where PyTorch is missing. `losses` are ours."""
     try:
         import torch
     except ImportError:
         print("PyTorch is not installed here: its rows are left out")
         return {}
-    rates, decays, seeds = (
-        one.ravel() for one in np.meshgrid(_methods.RATES[name], _methods.DECAYS, np.arange(SEEDS), indexing="ij")
+    every_rate, every_decay, seeds = (
+        one.ravel() for one in np.meshgrid(rates, decays, np.arange(SEEDS), indexing="ij")
     )
-    peer = Torch(torch, name, rates, decays, seeds.tolist())
+    peer = Torch(torch, name, every_rate, every_decay, seeds.tolist())
     found = np.stack([peer.step(peer.loss, peer.move, slice(_methods.BATCH)).cpu().numpy() for _ in range(CHECKED)])
     wanted = losses.reshape(CHECKED, -1)
-    off = np.abs(found / wanted - 1)[:, rates == rates.min()].max()
+    off = np.abs(found / wanted - 1)[:, every_rate == min(rates)].max()
     print(f"PyTorch {torch.__version__}; losses of {CHECKED} steps on one batch differ by {off:.1e} (the least rate)")
     alone = {"eager": lambda loss: loss, "compiled": torch.compile}
     alone["compiled, reduce-overhead"] = lambda loss: torch.compile(loss, mode="reduce-overhead")
@@ -184,9 +193,9 @@ def theirs(name: str, losses: np.ndarray) -> dict[str, float]:
             print(f"{label} does not run here: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
 
     for label, way in alone.items():
-        one = Torch(torch, name, rates[:1], decays[:1], [0])
-        timed(f"PyTorch, a loop, {label}", one, fused(one), way, len(rates))
-    every = Torch(torch, name, rates, decays, seeds.tolist())
+        one = Torch(torch, name, every_rate[:1], every_decay[:1], [0])
+        timed(f"PyTorch, a loop, {label}", one, fused(one), way, len(seeds))
+    every = Torch(torch, name, every_rate, every_decay, seeds.tolist())
     timed("PyTorch, stacked, compiled", every, torch.compile(every.move), torch.compile, 1)
     return times
 
@@ -206,14 +215,13 @@ def floors(name: str, networks: int) -> dict[str, float]:
 
 
 def compare(name: str) -> float:
-    rates, decays = _methods.RATES[name], _methods.DECAYS
+    rates, decays = _methods.RATES[name], _methods.DECAYS[1:]
+    grid, one = Grid(name, rates, decays, range(SEEDS)), Grid(name, rates[:1], decays[:1], range(1))
     networks = len(rates) * len(decays) * SEEDS
     print(f"{name}: a step of {networks} networks of {WIDTH} neurons, {PRECISION}, {jax.devices()[0].device_kind}")
-    together, losses = ours(name, rates, decays, range(SEEDS), BLOCKS * BLOCK)
-    single = min(
-        ours(name, (rate,), (decay,), range(1), BLOCKS * BLOCK)[0] for rate, decay in zip(rates, decays, strict=True)
-    )
-    times = {"one program": together, "a Python loop": networks * single, **theirs(name, losses)}
+    together = grid.seconds()
+    times = {"one program": together, "a Python loop": networks * one.seconds()}
+    times |= theirs(name, rates, decays, grid.losses(CHECKED))
     for label, seconds in times.items():
         print(f"{label:<44} {1e3 * seconds:9.3f} ms   this / one program = {seconds / together:.2f}")
     for label, seconds in floors(name, networks).items():

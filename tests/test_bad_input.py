@@ -32,6 +32,7 @@ risk, clean = theory.RandomisedRisk.of(net, X, y), theory.CleanRisk.of(net, X, y
 star = theory.RidgePower(np.ones(3), 4)
 law = theory.matched_moments(2)
 summed = special.Loss("summed", lambda y, z: jnp.sum((y - z) ** 2))
+polynomials = networks.PolynomialNet.gaussian(dim=3, features=10, width=22, power=1, key=key)
 def train(objective, **words):
     words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
     return training.train(objective, **words, optimiser=optax.sgd(0.1))
@@ -114,9 +115,13 @@ CASES = {
     "theory.smallest_singular(np.array([[1.0, 2.0], [0.0, 1.0], [2.0, 4.0]]))": "Rows 0 and 2 of X",
     "theory.leave_one_out_distances(np.array([[1.0, 2.0], [-2.0, -4.0]]))": "Rows 0 and 1 of X",
     "theory.interpolant(networks.QuadraticNet(2, 6), [[1.0, 2.0], [2.0, 4.0]], [1.0, 2.0])": "Rows 0 and 1 of X",
-    "theory.interpolant(networks.QuadraticNet(3, 8), X, y)": "at most 6 are",
+    "theory.interpolant(networks.QuadraticNet(3, 8), X, y)": "give 6 at most",
+    "theory.interpolant(net, X, y)": "net is a TwoLayer: expected a networks.QuadraticNet",
+    "theory.QuadraticRisk.of(net, X, y)": "net is a TwoLayer: expected a networks.QuadraticNet",
     "warned(lambda: theory.QuadraticRisk.of(networks.QuadraticNet(3, 8), X, y))": "8 samples are more than the 6",
-    "warned(lambda: train(training.HalfSquares(networks.QuadraticNet(3, 8)), params=W))": "more than the 6 that",
+    "warned(lambda: train(training.HalfSquares(networks.QuadraticNet(3, 8)), params=W))": "more than the 6 to which",
+    "warned(lambda: theory.QuadraticRisk.of(polynomials, X, y))": "the 6 that polynomials of degree 2p = 2 in 3 inputs",
+    "warned(lambda: train(training.HalfSquares(polynomials), params=polynomials.origin))": "more than the 6 to which",
     # signs
     "theory.flip(W, jnp.ones(7))": "one sign for each column",
     "theory.flip(W, jnp.ones(1))": "one sign for each column",

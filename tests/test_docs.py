@@ -104,6 +104,11 @@ def test_the_guide_to_memorisation_runs_and_every_way_arrives() -> None:
     assert float(names["losses"][-1]) < 1e-6 * float(names["losses"][0])
     assert bool(names["found"].returned)
     assert float(names["found"].loss) < 1e-5
+    end = names["end"]
+    lowest = float(risk.lowest_curvature(names["found"].params))
+    assert end.lowest <= lowest <= end.curvature
+    assert float(names["found"].loss) <= names["bound"]
+    assert float(names["three"].loss(jax.numpy.asarray(names["weights"], jax.numpy.float32))) < 1e-8
     assert float(risk.loss(jax.numpy.asarray(names["W"], jax.numpy.float32))) < 1e-8
     assert names["ot"].theory.memorisation(60_000, 784).fits
 

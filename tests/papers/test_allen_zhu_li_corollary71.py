@@ -24,6 +24,16 @@ def test_a_small_run_has_the_kernels_errors_of_theorem_2(monkeypatch):
     assert ((found["resnet"].values > 0) & (found["resnet"].values < 40)).all()
 
 
+def test_descent_brings_the_error_below_that_of_one_who_knows_nothing(monkeypatch):
+    """E‖y‖² = k(1 + α²) is what f = 0 leaves; an untrained network leaves that and its own outputs."""
+    monkeypatch.setattr(
+        _methods, "search",
+        lambda evaluate, rates, decays, by: Search(rates[1:2], decays[:1], evaluate(rates[1:2], decays[:1]), by),
+    )  # fmt: skip
+    found = corollary71.run(corollary71.Learner(dim=8, samples=200, width=32, epochs=20, seeds=2))
+    assert (found["resnet"].values < 0.5 * 4 * (1 + 0.3**2)).all()
+
+
 def test_the_resnet_sees_the_kernels_samples():
     product = Product(8, 4, 0.3, 1)
     X, Y = corollary71._Drawn(product.function, 60, 1, product).rows("train")
@@ -46,7 +56,7 @@ def verdicts_of(samples, *, resnet, kernel):
     errors = np.stack([kernel * jitter * (2 if name != "arcsine" else 1) for name in theorem2.KERNELS])
     data = xr.Dataset(
         dict.fromkeys(("resnet", "best"), ("seed", resnet * jitter)) | {"kernel": (("kernels", "seed"), errors)}
-    ).assign(rate=0.1, decay=0.0).assign_coords(kernels=list(theorem2.KERNELS))  # fmt: skip
+    ).assign(rate=0.1, decay=0.0, inside=True).assign_coords(kernels=list(theorem2.KERNELS))  # fmt: skip
     results = Results("paper", ((cell, data),))
     assert "arcsine" in corollary71.claims(results)[1].measured
     assert corollary71.draw(results) == []

@@ -68,7 +68,15 @@ def test_of_the_constructions_only_the_known_misprints_are_refuted(existing):
 def test_along_sgd_the_proof_s_inequalities_hold(descended):
     assert verdicts(descent, descended) == {"holds", "outside the hypothesis"}
     sources = {claim.source for claim in descent.claims(descended)}
-    assert sources >= {"Section 6.1", "eq. (D.3)", "eq. (D.4)", "Claim D.5", "Claim D.6", "Claim D.7", "Theorem 1"}
+    assert sources >= {
+        "Section 6.1, Fact D.4",
+        "eq. (D.3)",
+        "eq. (D.4)",
+        "Claim D.5",
+        "Claim D.6",
+        "Claim D.7",
+        "Theorem 1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -173,11 +181,30 @@ def test_a_descent_that_leaves_its_radii_or_errs_more_would_be_found_out(descend
 
     assert found(norms=lambda _, x: 10 * x) == {"eq. (D.3)"}
     assert found(mean_gap=lambda _, x: 100 * x) == {"eq. (D.4)", "Theorem 1"}
-    assert found(correlation=lambda _, x: x - 10) == {"Section 6.1"}
+    assert found(slack=lambda _, x: x - 10) == {"Section 6.1, Fact D.4"}
     assert found(gradient_w=lambda _, x: 10 * x) == {"Claim D.5"}
     assert found(error=lambda _, x: 100 * x + 10) == {"Claim D.6, with (b)"}
-    assert found(base=lambda _, x: x + 2) == {"Claim D.7"}
+    assert found(far=lambda _, x: x + 2) == {"Claim D.7"}
     assert found(f=lambda _, x: 10 * x) == {"Lemma D.1(f), along SGD"}
+
+
+def test_what_is_kept_of_a_descent_are_means_over_samples_and_the_worst_of_all():
+    """Three moments and five samples, each quantity by a loop over them."""
+    proof = np.random.default_rng(0).uniform(0.5, 2.0, (3, len(descent.PER_SAMPLE), 5))
+    found = descent.kept(proof)
+    np.testing.assert_allclose(found["error"], [sum(proof[t, 1]) / 5 for t in range(3)])
+    slack, far, steep = [], [], []
+    for gap, error, xi, base, *_, gradient_v in (proof[t, :, i] for t in range(3) for i in range(5)):
+        slack.append((xi - 0.5 * gap + 2 * error) / (gap + error))
+        far.append(base - 2 * gap**0.5)
+        steep.append(gradient_v / gap**0.5)
+    np.testing.assert_allclose([found["slack"], found["far"], found["gradient_v"]], [min(slack), max(far), max(steep)])
+    np.testing.assert_allclose([found["b"], found["f"]], [proof[:, 6].max(), proof[:, 7].max()])
+
+
+def test_a_descent_s_record_does_not_grow_with_its_samples(descended):
+    ((cell, data),) = descended.pairs
+    assert cell.samples not in dict(data.sizes).values()
 
 
 def test_weight_decay_trades_the_norm_of_a_trained_parity_for_its_error(existing):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import faults
+from offtangent import data
 from offtangent.lab import Results
 from offtangent.papers.ge_wang_zhao import mnist
 
@@ -56,12 +57,40 @@ def test_the_smallest_singular_value_is_that_of_the_explicit_tensors(setting):
     assert float(found["largest"]) == pytest.approx(truth[0], rel=1e-9)
 
 
-def test_three_layers_are_judged_next_to_their_start(smoke):
+def test_three_layers_are_judged_next_to_the_best_that_two_layers_can_do(smoke):
     ((cell, data), *_) = smoke.where(mnist.Memory)
     features = replace(cell, setting="features")
-    for loss, failed in ((0.009, set()), (0.011, {"Figures 3b, 8"})):
-        pairs = ((features, data.assign(train=loss * data["start"])),)
+    for loss, failed in ((0.19, set()), (0.2, {"Figures 3b, 8"})):
+        pairs = ((features, data.assign(train=loss, least=0.2)),)
         assert failing(Results("smoke", pairs)) == failed
+
+
+def test_the_best_that_two_layers_can_do_is_a_least_squares_fit_of_all_products():
+    cell = replace(mnist.cells(mnist.PROFILES["smoke"])[-1], setting="features")
+    X, y, *_ = mnist._directions(cell)
+    products = (X[:, :, None] * X[:, None]).reshape(len(X), -1)
+    left = y - products @ np.linalg.lstsq(products, y, rcond=None)[0]
+    assert mnist._least(cell, y) == pytest.approx(0.25 * np.mean(left**2), rel=1e-9)
+    assert np.isnan(mnist._least(replace(cell, setting="noisy"), y))
+
+
+@pytest.mark.skipif(not data.available("mnist"), reason="MNIST is not here")
+def test_the_papers_features_have_the_papers_scale():
+    """E z_i = 0.15² ‖x̄‖²."""
+    cell = mnist.Position("mnist", "features", 300, 100, 750, 0)
+    lengths, z = np.sum(mnist._directions(cell)[0] ** 2, axis=1), mnist._inputs(cell)[0]
+    assert z.shape == (300, 750)
+    assert np.sqrt(z.mean(axis=1) / lengths).mean() == pytest.approx(0.15, rel=0.01)
+
+
+def test_several_seeds_are_judged_together_by_their_worst_and_by_an_interval(smoke):
+    pairs = [(cell, data) for cell, data in smoke if isinstance(cell, mnist.Memory)]
+    several = [(replace(cell, seed=seed), data) for cell, data in pairs for seed in range(3)]
+    together = mnist.claims(Results("smoke", tuple(several)))
+    assert len(together) == len(mnist.claims(Results("smoke", tuple(pairs))))
+    assert any(claim.interval is not None for claim in together)
+    several[-1] = (several[-1][0], several[-1][1].assign(train=1.0))
+    assert "Figures 3a, 7" in failing(Results("smoke", tuple(several)))
 
 
 @pytest.mark.parametrize("setting", ["plain", "noisy", "features"])

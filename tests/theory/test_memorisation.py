@@ -1,14 +1,16 @@
 """Counting: what fits, against ranks of real matrices."""
 
 import math
+import re
 
 import jax
 import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.networks import PolynomialNet
+from offtangent.networks import PolynomialNet, QuadraticNet
 from offtangent.theory import (
+    Capacity,
     admissible_features,
     least_width,
     memorisation,
@@ -16,7 +18,6 @@ from offtangent.theory import (
     symmetric_dimension,
     theorem_features,
 )
-from offtangent.theory.memorisation import warn_beyond_capacity
 
 
 @pytest.mark.parametrize("dim", [1, 2, 4, 6])
@@ -56,16 +57,44 @@ def test_what_does_not_fit_is_told_with_the_number_that_would():
     assert most_samples(345) < 60_000 <= most_samples(346)
     (narrow,) = memorisation(50, 10, width=20).problems()
     assert "20 neurons are fewer than 2d + 2 = 22" in narrow
-    assert "a higher power than 1" in memorisation(60_000, 100, power=1).problems()[0]
 
 
-def test_a_network_beyond_its_capacity_warns_once_with_the_number_that_would_fit():
-    net = PolynomialNet.gaussian(dim=3, features=4, width=10, power=2, key=jax.random.key(0))
-    assert not warn_beyond_capacity(net, 10)
-    with pytest.warns(UserWarning, match=r"11 samples are more than the 10.*5 features or more") as seen:
-        assert warn_beyond_capacity(net, 11)
-    assert len(seen) == 1
-    assert not warn_beyond_capacity(lambda W, X: X @ W, 11)
+def test_too_few_polynomials_are_told_as_polynomials():
+    (told,) = memorisation(8, 2, power=1, features=10).problems()
+    assert "8 samples are more than the 3 that polynomials of degree 2p = 2 in 2 inputs can fit" in told
+
+
+def test_too_few_features_are_told_as_features():
+    (told,) = memorisation(11, 3, power=2, features=4).problems()
+    assert "11 samples are more than the 10 that quadratic forms of 4 features can fit" in told
+
+
+@pytest.mark.parametrize(("samples", "dim", "power", "features"), [(8, 2, 1, 10), (11, 3, 2, 4), (60, 3, 1, 3)])
+def test_what_the_remedy_names_is_the_least_that_fits(samples, dim, power, features):
+    (told,) = memorisation(samples, dim, power=power, features=features).problems()
+    fewest = re.search(r"(\d+) features or more", told)
+    lowest = re.search(r"the power (\d+) or a higher one", told)
+    k, p = int(fewest[1]) if fewest else features, int(lowest[1]) if lowest else power
+    assert memorisation(samples, dim, power=p, features=k).fits
+    assert not fewest or not memorisation(samples, dim, power=p, features=k - 1).fits
+    assert not lowest or not memorisation(samples, dim, power=p - 1, features=k).fits
+
+
+def test_one_input_is_helped_by_no_power():
+    assert "a column of ones will do" in memorisation(5, 1, power=3).problems()[0]
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        QuadraticNet(4, 10),
+        PolynomialNet.gaussian(dim=3, features=4, width=10, power=2, key=jax.random.key(0)),
+        PolynomialNet.gaussian(dim=2, features=10, width=22, power=1, key=jax.random.key(0)),
+    ],
+)
+def test_a_network_knows_how_many_samples_fit(net):
+    assert Capacity.of(net, net.most_samples).fits
+    assert not Capacity.of(net, net.most_samples + 1).fits
 
 
 def test_bad_numbers_are_refused():

@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from offtangent._errors import InputError
-from offtangent.networks import QuadraticNet
+from offtangent.networks import PolynomialNet, QuadraticNet
 from offtangent.theory import (
     DescentSettings,
     QuadraticRisk,
@@ -135,10 +135,48 @@ def test_labels_that_cannot_be_had_are_refused():
     net, X = QuadraticNet(2, 4), np.array([[1.0, 0.0], [-2.0, 0.0]])
     with pytest.raises(InputError, match=r"Rows 0 and 1 of X.*signs"):
         interpolant(net, X, [1.0, 2.0])
-    with pytest.raises(InputError, match=r"The 4 matrices xxᵀ are not independent.*at most 3 are"):
+    with pytest.raises(InputError, match=r"contradict.* 4 samples are more than the 3 that quadratic forms"):
         interpolant(net, [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 2.0, 3.0, 4.0])
     with pytest.raises(InputError, match="2 eigenvalues of one sign, and there are 1"):
         interpolant(QuadraticNet(2, 2), np.eye(2), [1.0, 2.0])
+
+
+def test_rows_that_are_nearly_parallel_are_named_and_said_to_be_dependent_to_rounding():
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    X[4] = -2 * X[1] + np.array([0.0, 0.0, 1e-10])
+    with pytest.raises(InputError, match=r"5 matrices xxᵀ are not independent to rounding.*Rows 1 and 4 of X"):
+        interpolant(QuadraticNet(3, 8), X, np.ones(5))
+
+
+def test_rows_that_are_dependent_without_a_parallel_pair_name_none():
+    turns = np.array([0.1, 0.8, 1.5, 2.3])  # four in a plane, where there are three quadratic forms
+    X = np.stack([np.cos(turns), np.sin(turns), 0 * turns], axis=1)
+    with pytest.raises(InputError, match=r"not independent to rounding[^R]*smooth_inputs"):
+        interpolant(QuadraticNet(3, 8), X, np.array([1.0, 2.0, -1.0, 3.0]))
+
+
+def three_layers(*, dim=3, features=5, power=2):
+    net = PolynomialNet.gaussian(dim=dim, features=features, width=12, power=power, key=jax.random.key(2))
+    rng = np.random.default_rng(8)
+    return net, rng.standard_normal((8, dim)), rng.standard_normal(8)
+
+
+def test_the_risk_of_three_layers_is_the_mean_square_of_their_residuals():
+    net, X, y = three_layers()
+    W = net.init(key=jax.random.key(3))
+    outputs = ((X @ np.asarray(net.R).T) ** 2 @ np.asarray(W)) ** 2 @ np.repeat([1.0, -1.0], 6)
+    assert float(QuadraticRisk.of(net, X, y)(W)) == pytest.approx(np.mean((outputs - y) ** 2) / 4, rel=1e-12)
+
+
+def test_the_interpolant_of_three_layers_has_no_loss():
+    net, X, y = three_layers()
+    np.testing.assert_allclose(net(jnp.asarray(interpolant(net, X, y)), jnp.asarray(X)), y, atol=1e-8)
+
+
+def test_more_samples_than_polynomials_warn_with_the_number_that_fits():
+    net, X, y = three_layers(dim=2, features=10, power=1)
+    with pytest.warns(UserWarning, match="8 samples are more than the 3 that polynomials of degree 2p = 2 in 2 inputs"):
+        QuadraticRisk.of(net, X, y)
 
 
 def test_more_samples_than_quadratic_forms_warn_with_the_number_that_fits():
@@ -190,6 +228,13 @@ def test_theorem_4_chooses_an_accuracy_whose_curvature_is_gamma():
         (lambda: QuadraticRisk.of(QuadraticNet(3, 8), np.ones((2, 2)), [1.0, 2.0]), "X has 2 features"),
         (lambda: theorem4(samples=2, dim=2, width=7, smallest=1, radius=1, label=1, start=1, epsilon=1), "7 is odd"),
         (lambda: QuadraticRisk.of(QuadraticNet(2, 8), np.eye(2), [1.0, 2.0], gamma=-1), "gamma=-1"),
+        (
+            lambda: QuadraticRisk.of(three_layers()[0], np.eye(2), [1.0, 2.0]),
+            "X has 2 features, and the network takes 3",
+        ),
+        (lambda: QuadraticRisk.of(three_layers()[0], 1e200 * np.eye(3), [1.0, 2.0, 3.0]), "overflow.*unit_norm"),
+        (lambda: smoothness(radius=1, label=2, ball=-4), "ball=-4: .*finite and not negative"),
+        (lambda: smoothness(radius=1, label=2, ball=float("nan")), "ball=nan"),
     ],
 )
 def test_bad_numbers_are_refused(make, text):

@@ -6,7 +6,8 @@ import numpy as np
 import optax
 import pytest
 
-from offtangent.theory import DescentSettings
+from offtangent.networks import QuadraticNet
+from offtangent.theory import DescentSettings, QuadraticRisk, certificate
 from offtangent.training import algorithm1, find_stationary, train
 from offtangent.training.algorithm1 import _in_ball
 
@@ -62,6 +63,46 @@ def test_plain_descent_stays_at_the_saddle_that_it_leaves():
     assert not jax.grad(well)(jnp.zeros(2)).any()
     assert float(found.loss) < 1e-3
     assert int(found.escapes) >= 1
+
+
+@pytest.fixture(scope="module", params=[3, 5], ids=["24 parameters, the whole Hessian", "70 parameters, Lanczos"])
+def memorised(request):
+    """Where Algorithm 1 ends on g of a quadratic network with r = 2d + 2, and γ > 0, so that M does not vanish."""
+    dim = request.param
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(dim)
+        X = rng.standard_normal((dim + 2, dim))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        net = QuadraticNet(dim, 2 * dim + 2)
+        risk = QuadraticRisk.of(net, X, rng.standard_normal(dim + 2), gamma=0.01)
+        settings = DescentSettings(rate=0.5, radius=0.01, gradient=1e-4, decrease=1e-5, wait=300)
+        found = find_stationary(risk, net.origin, settings, most=20_000, key=jax.random.key(1))
+        assert found.returned
+        yield risk, found.params
+
+
+@pytest.mark.parametrize("of", ["g", "f"])
+def test_the_certificate_at_the_end_has_the_gradient_and_lowest_eigenvalue_of_autodiff(memorised, of):
+    risk, W = memorised
+    loss = risk if of == "g" else risk.loss
+    with jax.enable_x64(True):
+        end = certificate(loss, W, key=jax.random.key(2), tol=1e-9)
+        values = np.linalg.eigvalsh(jax.jit(jax.hessian(lambda v: loss(v.reshape(W.shape))))(W.ravel()))
+        slope = float(jnp.linalg.norm(jax.jit(jax.grad(loss))(W)))
+    assert end.exact == (W.size <= 64)
+    assert end.gradient_norm == pytest.approx(slope, rel=1e-9)
+    assert end.curvature == pytest.approx(values[0], abs=1e-7)
+    assert end.lowest - 1e-12 <= values[0] <= end.curvature + 1e-12
+
+
+def test_the_certificate_at_the_end_finds_minus_the_norm_of_m_as_lemma_3_says(memorised):
+    risk, W = memorised
+    with jax.enable_x64(True):
+        end = certificate(risk.loss, W, key=jax.random.key(2), tol=1e-9)
+        residuals = np.asarray(risk.net(W, risk.X) - risk.y)
+    M = np.asarray(risk.X).T @ np.diag(residuals) @ np.asarray(risk.X) / len(residuals)
+    assert np.linalg.norm(M, 2) > 1e-3
+    assert end.curvature == pytest.approx(-np.linalg.norm(M, 2), rel=1e-5)
 
 
 def test_a_run_that_is_cut_off_says_so():

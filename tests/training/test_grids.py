@@ -1,5 +1,7 @@
 """Grids of rates and decays: the same steps as one network at a time, and a search that ends inside its grid."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import optax
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.training import Bounded, grid_sgd, search, train
+from offtangent.training import Bounded, grid_sgd, refine, search, train
 
 
 class Squares:
@@ -99,3 +101,35 @@ def test_a_grid_that_cannot_be_widened_is_refused(rates):
 def test_negative_rates_are_refused():
     with pytest.raises(InputError, match="rates"):
         grid_sgd(np.array([-1.0]), np.zeros(1))
+
+
+def test_a_refined_grid_has_the_networks_halfway_and_no_others():
+    calls = []
+
+    def counted(rates, decays):
+        calls.append((rates, decays))
+        return bowl(rates, decays)
+
+    coarse = search(bowl, (1e-4, 1e-2, 1.0, 100.0), (1e-6, 1e-4, 1e-2), by="loss")
+    fine = refine(coarse, counted)
+    assert len(calls) == 1
+    i, j = coarse.chosen
+    assert calls[0][0] == pytest.approx([coarse.rates[i] / 10, coarse.rates[i], 10 * coarse.rates[i]])
+    assert calls[0][1] == pytest.approx([coarse.decays[j] / 10, coarse.decays[j], 10 * coarse.decays[j]])
+    loss = fine.tables["loss"][..., 0]
+    known = np.isfinite(loss)
+    assert known.sum() == len(coarse.rates) * len(coarse.decays) + 8
+    for (a, rate), (b, decay) in itertools.product(enumerate(fine.rates), enumerate(fine.decays)):
+        if known[a, b]:
+            assert loss[a, b] == pytest.approx(bowl((rate,), (decay,))["loss"][0, 0, 0])
+    assert loss[fine.chosen] <= coarse.tables["loss"][coarse.chosen][0]
+    assert fine.inside
+
+
+def test_a_refined_grid_goes_below_the_least_decay_and_stays_above_zero():
+    def loss(rates, decays):
+        return {"loss": np.add.outer(np.log(rates) ** 2, (np.array(decays) - 0.3) ** 2)}
+
+    fine = refine(search(loss, (0.5, 1.0, 2.0), (0.0, 1.0, 10.0), by="loss"), loss)
+    assert fine.decays == pytest.approx((0.0, 1 / 3, 1.0, 10.0))
+    assert fine.decays[fine.chosen[1]] == pytest.approx(1 / 3)

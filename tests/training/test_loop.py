@@ -333,6 +333,25 @@ def test_a_quadratic_network_with_too_many_samples_warns_and_is_trained_all_the_
     assert history.losses[1] < history.losses[0]
 
 
+class Constant:
+    """A network of one's own that knows its limit."""
+
+    most_samples = 1
+
+    def __call__(self, c, X):
+        return c + 0 * X[:, 0]
+
+
+def test_any_network_that_knows_how_many_samples_fit_is_asked(regression):
+    with pytest.warns(UserWarning, match="7 samples are more than the 1 to which this network can give any labels"):
+        train(HalfSquares(Constant()), jnp.zeros(()), *regression, optimiser=optax.sgd(0.01), steps=1)
+
+
+def test_a_network_without_a_limit_passes_without_a_warning(regression, least_squares, recwarn):
+    train(least_squares, jnp.zeros(3), *regression, optimiser=optax.sgd(0.01), steps=1)
+    assert not [seen for seen in recwarn if "samples" in str(seen.message)]
+
+
 def test_a_label_too_few_is_refused():
     """At the door itself: in tests the checked shapes of `train` stand before it."""
     with pytest.raises(InputError, match="7 inputs but 6 labels"):

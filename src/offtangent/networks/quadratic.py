@@ -34,6 +34,11 @@ class QuadraticNet(eqx.Module):
         check_halves(self.width)
 
     @property
+    def most_samples(self) -> int:
+        """C(d + 1, 2), as many as quadratic forms: to more samples no W gives any labels."""
+        return symmetric_dimension(self.dim, 2)
+
+    @property
     def origin(self) -> Float[Array, "d r"]:
         """W = 0, a saddle of every loss, where Theorem 4 starts."""
         return jnp.zeros((self.dim, self.width))
@@ -83,6 +88,11 @@ class PolynomialNet(eqx.Module):
         return cls(scale * jax.random.normal(key, (features, dim)), power, net)
 
     @property
+    def most_samples(self) -> int:
+        """C(k + 1, 2), and no more than there are monomials of degree 2p in d inputs."""
+        return min(self.net.most_samples, symmetric_dimension(self.R.shape[1], 2 * self.power))
+
+    @property
     def origin(self) -> Float[Array, "k r"]:
         return self.net.origin
 
@@ -97,6 +107,13 @@ class PolynomialNet(eqx.Module):
 
     def __call__(self, W: Float[Array, "k r"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
         return self.net(W, self.features(X))
+
+
+def symmetric_dimension(dim: int, power: int) -> int:
+    """D_d^p = C(p + d − 1, p), the dimension of the symmetric tensors of order p: the monomials of that degree."""
+    check_count("dim", dim)
+    check_count("power", power, least=0)
+    return math.comb(power + dim - 1, power)
 
 
 def check_halves(width: int) -> None:

@@ -1,5 +1,6 @@
 """What the papers prove, as functions."""
 
+from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.theory.advice import Advice, Cut, Measured
 from offtangent.theory.advise import advise
 from offtangent.theory.analysis import LabelAnalysis, analyse_labels
@@ -123,7 +124,6 @@ from offtangent.theory.memorisation import (
     least_width,
     memorisation,
     most_samples,
-    symmetric_dimension,
     theorem_features,
 )
 from offtangent.theory.moment_matching import (

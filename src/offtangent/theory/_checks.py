@@ -3,7 +3,7 @@
 from offtangent._errors import InputError
 
 
-def check_bound(delta: float | None = None, /, **positive: float | int) -> None:
+def check_bound(delta: float | int | None = None, /, **positive: float | int) -> None:
     """Refuse sizes that are not positive, and a probability of failure outside (0, 1)."""
     for name, value in positive.items():
         if not value > 0:

@@ -16,8 +16,9 @@ from jaxtyping import Float, Int
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
+from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.theory._checks import check_bound
-from offtangent.theory.memorisation import admissible_features, symmetric_dimension
+from offtangent.theory.memorisation import admissible_features
 from offtangent.theory.symmetric_tensors import isometric_power, multiplicities, multiply, reduced_power
 
 SIGMA = 0.1  # of the net in Lemma 18's proof

@@ -5,13 +5,12 @@ have any labels, with r ≥ 2d + 2 neurons. With k random features (rᵀx)^p in 
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
 from offtangent.networks import PolynomialNet, QuadraticNet
-from offtangent.networks.quadratic import check_halves
+from offtangent.networks.quadratic import check_halves, symmetric_dimension
 
 
 def most_samples(dim: int) -> int:
@@ -20,8 +19,7 @@ def most_samples(dim: int) -> int:
     >>> most_samples(784), most_samples(100), most_samples(750)
     (307720, 5050, 281625)
     """
-    check_count("dim", dim)
-    return math.comb(dim + 1, 2)
+    return symmetric_dimension(dim, 2)
 
 
 def least_width(dim: int) -> int:
@@ -38,13 +36,6 @@ def theorem_features(samples: int) -> int:
     """
     check_count("samples", samples)
     return 2 * (math.isqrt(samples - 1) + 1)
-
-
-def symmetric_dimension(dim: int, power: int) -> int:
-    """D_d^p = C(p + d − 1, p), the dimension of the symmetric tensors of order p."""
-    check_count("dim", dim)
-    check_count("power", power, least=0)
-    return math.comb(power + dim - 1, power)
 
 
 def admissible_features(dim: int, power: int) -> int:
@@ -71,6 +62,13 @@ class Capacity:
     features: int | None = None
     power: int | None = None
 
+    @classmethod
+    def of(cls, net: QuadraticNet | PolynomialNet, samples: int) -> "Capacity":
+        """Of a network that is there."""
+        if isinstance(net, PolynomialNet):
+            return cls(samples, net.R.shape[1], net.net.width, net.net.dim, net.power)
+        return cls(samples, net.dim, net.width)
+
     @property
     def inputs(self) -> int:
         """What the quadratic layers see: d, or k."""
@@ -84,10 +82,8 @@ class Capacity:
     @property
     def most(self) -> int:
         """Samples that fit: C(d + 1, 2); with features no more than there are polynomials of degree 2p either."""
-        quadratics = most_samples(self.inputs)
-        if self.features is None or self.power is None:
-            return quadratics
-        return min(quadratics, symmetric_dimension(self.dim, 2 * self.power))
+        quadratics, polynomials = most_samples(self.inputs), self._polynomials
+        return quadratics if polynomials is None else min(quadratics, polynomials)
 
     @property
     def fits(self) -> bool:
@@ -101,11 +97,14 @@ class Capacity:
     def problems(self) -> list[str]:
         """What keeps the theorems from applying, each with the number that would do. Empty: nothing."""
         told = []
-        layer = "d" if self.features is None else "k"
+        layer, seen = ("d", "inputs") if self.features is None else ("k", "features")
         if not self.fits:
+            what = f"quadratic forms of {self.inputs} {seen}"
+            if self.power is not None and self.most < most_samples(self.inputs):
+                what = f"polynomials of degree 2p = {2 * self.power} in {self.dim} inputs"
             told.append(
-                f"{self.samples} samples are more than the {self.most} that quadratic forms of {self.inputs} inputs "
-                f"can fit: give {self.most} at most, or {self._remedy()}"
+                f"{self.samples} samples are more than the {self.most} that {what} can fit: give {self.most} at most, "
+                f"or {self._remedy()}."
             )
         if not self.wide_enough:
             told.append(
@@ -113,13 +112,23 @@ class Capacity:
             )
         return told
 
+    @property
+    def _polynomials(self) -> int | None:
+        if self.features is None or self.power is None:
+            return None
+        return symmetric_dimension(self.dim, 2 * self.power)
+
     def _remedy(self) -> str:
-        least = next(k for k in range(1, self.samples + 1) if most_samples(k) >= self.samples)
+        if self.dim == 1:  # all samples are multiples of each other, to any power
+            return "more inputs than one (a column of ones will do)"
+        features = next(k for k in range(1, self.samples + 1) if most_samples(k) >= self.samples)
+        power = next(p for p in range(1, self.samples + 1) if symmetric_dimension(self.dim, 2 * p) >= self.samples)
         if self.features is None:
-            return f"put {least} or more random features (rᵀx)^p in front."
-        if self.power is not None and symmetric_dimension(self.dim, 2 * self.power) < self.samples:
-            return f"a higher power than {self.power}."
-        return f"{least} features or more."
+            return f"put {features} or more random features (rᵀx)^{power} in front"
+        told = [] if self.features >= features else [f"{features} features or more"]
+        if self._polynomials is not None and self._polynomials < self.samples:
+            told.append(f"the power {power} or a higher one")
+        return " and ".join(told)
 
 
 def memorisation(
@@ -149,20 +158,3 @@ def memorisation(
     width = least_width(inputs) if width is None else width
     check_halves(width)
     return Capacity(samples, dim, width, features, power)
-
-
-def warn_beyond_capacity(net: object, samples: int) -> bool:
-    """Warn where a quadratic network cannot give any labels to this many samples, with the number that would fit.
-
-    Other networks pass. Whether it warned.
-    """
-    if isinstance(net, QuadraticNet):
-        found = Capacity(samples, net.dim, net.width)
-    elif isinstance(net, PolynomialNet):
-        found = Capacity(samples, net.R.shape[1], net.net.width, net.net.dim, net.power)
-    else:
-        return False
-    if found.fits:
-        return False
-    warnings.warn(f"The loss may have no zero: {found.problems()[0]}", stacklevel=3)  # whoever called the caller
-    return True

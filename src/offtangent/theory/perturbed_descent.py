@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
 from offtangent.networks.quadratic import check_halves
+from offtangent.theory._checks import check_bound
+from offtangent.theory.memorisation import least_width
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def theorem4(
 ) -> Theorem4:
     """For σ = `smallest` singular value of [x_j ⊗ x_j], ‖x‖ ≤ B = `radius`, |y| ≤ Y = `label`, f(0) = `start`.
 
+    The theorem is about r ≥ 2d + 2 neurons.
+
     >>> t = theorem4(samples=300, dim=100, width=300, smallest=0.755, radius=1, label=1, start=0.095, epsilon=0.1)
     >>> f"{t.gamma:.2g} {t.hessian:.3g} {t.smoothness:.3g} {t.accuracy:.1g}"
     '0.0014 239 4.77e+03 8e-09'
@@ -115,6 +119,16 @@ def theorem4(
     for name, value in (("smallest", smallest), ("radius", radius), ("label", label), ("epsilon", epsilon)):
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it must be positive and finite.")
+    check_bound(delta)
+    if not 0 <= start < math.inf:
+        raise InputError(
+            f"start={start:g}: f(0) = (1/4n) Σ y² is finite and not negative. Give risk.loss(net.origin), or "
+            "np.mean(y**2) / 4."
+        )
+    if width < least_width(dim):
+        raise InputError(
+            f"width={width}: Theorem 4 holds for r ≥ 2d + 2 = {least_width(dim)} neurons. Use {least_width(dim)}."
+        )
     nd = samples * dim
     share = smallest**2 * epsilon / nd
     scale = 6 * radius**4 * math.sqrt(2 * (start + 1))

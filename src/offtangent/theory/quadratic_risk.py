@@ -20,8 +20,10 @@ from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
 from offtangent.data.checks import check_labels
-from offtangent.networks import QuadraticNet
-from offtangent.theory.memorisation import most_samples, warn_beyond_capacity
+from offtangent.data.preprocess import unit_norm
+from offtangent.linalg.bracket import EPS
+from offtangent.networks import PolynomialNet, QuadraticNet
+from offtangent.theory.memorisation import Capacity
 from offtangent.theory.tensor_squares import check_multiples
 
 
@@ -39,7 +41,7 @@ class Curvature(eqx.Module):
 
 
 class QuadraticRisk(eqx.Module):
-    """f, or g with γ > 0, of a QuadraticNet on n samples; `risk(W)` is its value.
+    """f, or g with γ > 0, of a QuadraticNet on n samples; `risk(W)` is its value. Of a PolynomialNet X is the features.
 
     >>> risk = QuadraticRisk.of(QuadraticNet(dim=2, width=6), np.eye(2), [1.0, -1.0])
     >>> float(risk(jnp.zeros((2, 6))))  # (1 + 1)/4n
@@ -52,23 +54,26 @@ class QuadraticRisk(eqx.Module):
     gamma: Float[Array, ""] | float = 0.0
 
     @classmethod
-    def of(cls, net: QuadraticNet, X: object, y: object, *, gamma: float | int = 0.0) -> "QuadraticRisk":
-        """Of checked inputs and labels, in JAX's default dtype. For a PolynomialNet give net.net, net.features(X).
+    def of(
+        cls, net: QuadraticNet | PolynomialNet, X: object, y: object, *, gamma: float | int = 0.0
+    ) -> "QuadraticRisk":
+        """Of checked inputs and labels, in JAX's default dtype. With three layers it is net.net's on net.features(X).
 
-        It warns where σ = 0, so that some labels cannot be had: more samples than quadratic forms, a row that is a
-        multiple of another, a zero row.
+        It warns where σ = 0, so that some labels cannot be had: more samples than quadratic forms (or, with three
+        layers, than polynomials of degree 2p), a row that is a multiple of another, a zero row.
         """
-        inputs, labels = check_labels(X, y)
-        if inputs.shape[1] != net.dim:
-            raise InputError(f"X has {inputs.shape[1]} features, and the network takes {net.dim}.")
-        if not warn_beyond_capacity(net, len(inputs)):
+        quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
+        found = Capacity.of(net, len(inputs))
+        if not found.fits:
+            warnings.warn(f"The loss may have no zero: {found.problems()[0]}", stacklevel=2)
+        else:
             try:
                 check_multiples(inputs)
             except InputError as error:
                 warnings.warn(f"σ_min[x_j ⊗ x_j] = 0, so f may have no zero. {error}", stacklevel=2)
         if not 0 <= gamma < math.inf:
             raise InputError(f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
-        return cls(net, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
+        return cls(quadratic, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
 
     def residuals(self, W: Float[Array, "d r"]) -> Float[Array, "n"]:
         """δ."""
@@ -155,14 +160,19 @@ def smoothness(*, radius: float | int, label: float | int, ball: float | int, ga
     >>> smoothness(radius=1, label=2, ball=4)
     Smoothness(gradient=14.0, hessian=12.0)
     """
+    for name, value in (("radius", radius), ("label", label), ("ball", ball), ("gamma", gamma)):
+        if not 0 <= value < math.inf:
+            raise InputError(
+                f"{name}={value:g}: B, Y, γ and Γ ≥ ‖W‖_F² bound sizes, and must be finite and not negative."
+            )
     return Smoothness(3 * radius**4 * ball + label * radius**2 + gamma, 6 * radius**4 * math.sqrt(ball))
 
 
-def interpolant(net: QuadraticNet, X: object, y: object) -> Float[np.ndarray, "d r"]:
+def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Float[np.ndarray, "d r"]:
     """Weights with f(W) = 0, in closed form: the S of least norm with x_jᵀSx_j = y_j, split by its eigenvectors.
 
     √λ⁺ goes to neurons with a = +1, √λ⁻ to those with −1. Needs r/2 neurons for each sign of S's spectrum; 2d always
-    do. Time O(n³ + n²d), memory O(n²), in float64.
+    do. Of a PolynomialNet it is that of net.net on net.features(X). Time O(n³ + n²d), memory O(n²), in float64.
 
     >>> net = QuadraticNet(dim=2, width=4)
     >>> W = interpolant(net, [[1.0, 0.0], [1.0, 1.0]], [2.0, -1.0])
@@ -170,33 +180,62 @@ def interpolant(net: QuadraticNet, X: object, y: object) -> Float[np.ndarray, "d
     >>> bool(risk.loss(jnp.asarray(W, jnp.float32)) < 1e-12)
     True
     """
-    inputs, labels = check_labels(X, y)
-    if inputs.shape[1] != net.dim:
-        raise InputError(f"X has {inputs.shape[1]} features, and the network takes {net.dim}.")
+    quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
     check_multiples(inputs)
+    found = Capacity.of(net, len(inputs))
+    if not found.fits:
+        raise InputError(f"Labels can contradict each other: {found.problems()[0]}")
     from scipy.linalg import eigh, solve
 
     try:
-        if len(inputs) > most_samples(net.dim):
-            raise np.linalg.LinAlgError
         weights = solve((inputs @ inputs.T) ** 2, labels, assume_a="pos")
     except np.linalg.LinAlgError:
         raise InputError(
-            f"The {len(inputs)} matrices xxᵀ are not independent in {net.dim} dimensions (at most "
-            f"{most_samples(net.dim)} are), so that labels can contradict each other."
+            f"The {len(inputs)} matrices xxᵀ are not independent to rounding, so that labels can contradict each other."
+            f"{_nearly_parallel(inputs)} data.smooth_inputs puts inputs in general position."
         ) from None
     values, vectors = eigh(inputs.T @ (weights[:, None] * inputs))
-    half = net.width // 2
-    W = np.zeros((net.dim, net.width))
+    half = quadratic.width // 2
+    W = np.zeros((quadratic.dim, quadratic.width))
     for offset, sign in ((0, 1.0), (half, -1.0)):
         kept = np.flatnonzero(sign * values > 0)
         if len(kept) > half:
             raise InputError(
-                f"width={net.width}: S has {len(kept)} eigenvalues of one sign, and there are {half} such neurons. "
-                f"Use {2 * len(kept)}."
+                f"width={quadratic.width}: S has {len(kept)} eigenvalues of one sign, and there are {half} such "
+                f"neurons. Use {2 * len(kept)}."
             )
         W[:, offset : offset + len(kept)] = vectors[:, kept] * np.sqrt(sign * values[kept])
     return W
+
+
+def _of_quadratic_layers(
+    net: QuadraticNet | PolynomialNet, X: object, y: object
+) -> tuple[QuadraticNet, Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
+    """The quadratic layers, what they see of X, and the labels, all checked."""
+    if not isinstance(net, QuadraticNet | PolynomialNet):
+        raise InputError(f"net is a {type(net).__name__}: expected a networks.QuadraticNet or a PolynomialNet.")
+    inputs, labels = check_labels(X, y)
+    dim = net.dim if isinstance(net, QuadraticNet) else net.R.shape[1]
+    if inputs.shape[1] != dim:
+        raise InputError(f"X has {inputs.shape[1]} features, and the network takes {dim}.")
+    if isinstance(net, QuadraticNet):
+        return net, inputs, labels
+    seen = np.asarray(net.features(jnp.asarray(inputs)), np.float64)
+    if not np.isfinite(seen).all():
+        raise InputError(f"The features (Rx)^{net.power} overflow. Shorten the rows of X, as data.unit_norm does.")
+    return net.net, seen, labels
+
+
+def _nearly_parallel(inputs: Float[np.ndarray, "n d"]) -> str:
+    """The pair of rows nearest to multiples of each other, in words, where it alone makes σ vanish to rounding."""
+    n, dim = inputs.shape
+    units = unit_norm(inputs)
+    cosines = np.triu(units @ units.T, 1)
+    i, j = np.unravel_index(np.abs(cosines).argmax(), cosines.shape)
+    apart = float(np.linalg.norm(units[j] - np.sign(cosines[i, j]) * units[i]))  # the cosine has not these digits
+    if apart**2 > n * (n + dim + 6) * EPS:  # what rounding may do to λ_min of the unit rows' Gram matrix
+        return ""
+    return f" Rows {i} and {j} of X (counted from 0) are multiples of each other but for {apart:.0e}: merge them."
 
 
 @eqx.filter_jit

@@ -21,9 +21,9 @@ from jaxtyping import Float, Int
 from offtangent._errors import InputError
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
+from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.special.hermite import hermite_times
 from offtangent.theory._checks import check_bound
-from offtangent.theory.memorisation import symmetric_dimension
 
 MOST = 2_000_000  # entries of a reduced form
 

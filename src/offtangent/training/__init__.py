@@ -8,7 +8,7 @@ from offtangent.training.directions import (
     chain,
     perturbed_descent,
 )
-from offtangent.training.grids import Bounded, Search, grid_sgd, search
+from offtangent.training.grids import Bounded, Search, grid_sgd, refine, search
 from offtangent.training.loop import Checkpoint, Diverged, History, train
 from offtangent.training.losses import HalfSquares
 from offtangent.training.randomised import (
@@ -49,5 +49,6 @@ __all__ = [
     "Bounded",
     "Search",
     "grid_sgd",
+    "refine",
     "search",
 ]

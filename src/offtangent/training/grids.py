@@ -135,6 +135,40 @@ def search(
     return Search(rates, decays, tables, by)
 
 
+def refine(
+    found: Search, evaluate: Callable[[tuple[float, ...], tuple[float, ...]], Mapping[str, np.ndarray]]
+) -> Search:
+    """Evaluate the rates and decays halfway, in the logarithm, between the best of a grid and its neighbours.
+
+    Three by three networks, with the best again, or fewer at an edge. The result has all rates and decays; tables are
+    NaN where nothing was evaluated. Below the least decay that is not zero, halfway is a third of it.
+
+    >>> def evaluate(rates, decays):
+    ...     return {"loss": np.log(np.array(rates))[:, None] ** 2 + np.array(decays)}
+    >>> fine = refine(search(evaluate, (0.2, 0.8, 3.2), (0.0, 1.0), by="loss"), evaluate)
+    >>> fine.rates, fine.rates[fine.chosen[0]]
+    ((0.2, 0.4, 0.8, 1.6, 3.2), 0.8)
+    """
+    i, j = found.chosen
+    rates, decays = _between(found.rates, i), _between(found.decays, j)
+    tables = {name: np.asarray(table) for name, table in evaluate(rates, decays).items()}
+    all_rates, all_decays = (tuple(sorted({*a, *b})) for a, b in ((found.rates, rates), (found.decays, decays)))
+    merged = {}
+    for name, new in tables.items():
+        whole = np.full((len(all_rates), len(all_decays), *new.shape[2:]), math.nan)
+        for at, part in (((rates, decays), new), ((found.rates, found.decays), found.tables[name])):
+            rows, columns = [all_rates.index(rate) for rate in at[0]], [all_decays.index(decay) for decay in at[1]]
+            whole[np.ix_(rows, columns)] = part
+        merged[name] = whole
+    return Search(all_rates, all_decays, merged, found.by)
+
+
+def _between(grid: tuple[float, ...], at: int) -> tuple[float, ...]:
+    """An entry, with what lies halfway to its neighbours."""
+    middle = [math.sqrt(a * b) if a > 0 else b / 3 for a, b in itertools.pairwise(grid)]
+    return (*middle[max(at - 1, 0) : at], grid[at], *middle[at : at + 1])
+
+
 def _ratio(decays: tuple[float, ...]) -> float:
     return decays[-1] / decays[-2] if decays[-2] > 0 else 10.0
 

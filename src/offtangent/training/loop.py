@@ -7,6 +7,7 @@ do not mix, and every network has its own curve.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +24,6 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
 from offtangent.special.losses import check_loss, check_loss_labels
-from offtangent.theory.memorisation import warn_beyond_capacity
 from offtangent.training.checkpoint import fingerprint, load, save
 from offtangent.training.randomised import MeanLoss
 from offtangent.training.stability import sharpness
@@ -101,8 +101,9 @@ def train(
     time to time, and a later call with the same arguments goes on from it with the same numbers. `precision`
     names the precision of matrix products (JAX's names: "highest", "tensorfloat32", ...).
 
-    Raises `Diverged` with the step and the largest stable learning rate. Warns where the objective's f is a quadratic
-    network that cannot fit this many samples.
+    Raises `Diverged` with the step and the largest stable learning rate. Warns where the network has `most_samples`, as
+    quadratic ones do, and these are fewer than n: it is looked for at `objective.f`, where `HalfSquares` and `MeanLoss`
+    keep it. An objective that is a plain function cannot be looked into, and passes.
     """
     n = len(X)
     _check(n, len(y), steps, batch, key, record, record_at)
@@ -111,7 +112,7 @@ def train(
     if isinstance(objective, MeanLoss):
         check_loss(objective.loss)
         check_loss_labels(objective.loss, y)
-    warn_beyond_capacity(getattr(objective, "f", None), n)
+    _warn_beyond_capacity(objective, n)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
     params = jax.tree.map(jnp.asarray, params)
@@ -255,6 +256,16 @@ def _refuse_divergence(
         at = int(bad.argmax())
         curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
         raise Diverged(start + at, float(new[at]), float(totals(losses[:1])[0]), curvature.largest_stable_rate)
+
+
+def _warn_beyond_capacity(objective: Objective, n: int) -> None:
+    most = getattr(getattr(objective, "f", None), "most_samples", None)
+    if most is not None and n > most:
+        warnings.warn(
+            f"The loss may have no zero: {n} samples are more than the {most} to which this network can give any "
+            f"labels. Give {most} at most, or take a larger network: theory.memorisation says which.",
+            stacklevel=3,  # whoever called train
+        )
 
 
 def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tuple[int, ...]:

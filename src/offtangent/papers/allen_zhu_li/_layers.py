@@ -50,21 +50,38 @@ def _each(f: Callable[..., Array], nets: Any, params: Any, X: Array, y: Array) -
     return jax.vmap(jax.vmap(lambda each: over_seeds(nets, each, X, y)))(params)
 
 
-class _Learnt(eqx.Module):
-    """The coefficients of both signals in both parts of the output: axes rate, decay, seed, part, signal."""
+class _Seen(eqx.Module):
+    """`compared` for the parts of every network that `of` gives: axes rate, decay, seed, part, and those three."""
 
+    of: Callable[..., Array] = eqx.field(static=True)
     nets: ResNet
     X: Float[Array, "n s d"]
     signals: Float[Array, "n s k 2"]
 
-    def __call__(self, params: Hidden) -> Float[Array, "r w s 2 2"]:
-        return _each(_coefficients, self.nets, params, self.X, self.signals)
+    def __call__(self, params: Any) -> Float[Array, "r w s p 3"]:
+        return _each(self.of, self.nets, params, self.X, self.signals)
 
 
-def _coefficients(net: ResNet, params: Hidden, X: Array, signals: Float[Array, "n k 2"]) -> Float[Array, "2 2"]:
+def _of_both(net: ResNet, params: Hidden, X: Array, signals: Array) -> Float[Array, "2 3"]:
     first = net.first(params, X)
-    parts = jnp.stack([first, net(params, X) - first])
-    return jnp.einsum("pnk,nkg->pg", parts, signals) / jnp.sum(signals**2, axis=(0, 1))
+    return compared(jnp.stack([first, net(params, X) - first]), signals)
+
+
+def _of_first(net: ResNet, W: Array, X: Array, signals: Array) -> Float[Array, "1 3"]:
+    return compared(_first(net, W, X)[None], signals)
+
+
+def compared(parts: Float[Array, "p n k"], signals: Float[Array, "n k 2"]) -> Float[Array, "p 3"]:
+    """Each part's coefficients E⟨part, s⟩/E‖s‖² of the two signals, and E‖part − s‖²/E‖s‖² of its own.
+
+    A coefficient is a projection, 1 for a signal plus any noise; the distance is 0 for the signal alone and 1 for
+    nothing. Of the parts the first has the first signal as its own, the second the second.
+    """
+    energies = jnp.sum(signals**2, axis=(0, 1))
+    coefficients = jnp.einsum("pnk,nkg->pg", parts, signals) / energies
+    own = jnp.moveaxis(signals, 2, 0)[: len(parts)]
+    missed = jnp.sum((parts - own) ** 2, axis=(1, 2)) / energies[: len(parts)]
+    return jnp.concatenate([coefficients, missed[:, None]], axis=1)
 
 
 def _signals(problems: list[_methods.Problem]) -> tuple[Array, Array]:
@@ -75,41 +92,45 @@ def _signals(problems: list[_methods.Problem]) -> tuple[Array, Array]:
 
 
 def together(problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str) -> xr.Dataset:
-    """Both layers at once: `test` of each seed, and `learnt` along training."""
+    """Both layers at once: `test` of each seed, `learnt` and `missed` along training, and what the grid chose."""
     nets, rows = _methods.together("3resnet", problems, width)
-    learnt = _Learnt(nets, *_signals(problems))
     found = _methods.sweep(
         _methods.HalfDistances(nets), _origin(nets), _methods.initial(nets), rows["train"],
         lambda params: {part: _methods.stacked(nets, params, *_on_device(rows[part])) for part in ("choose", "test")},
-        rates=_methods.RATES["3resnet"], epochs=epochs, precision=precision, record={"learnt": learnt}, looks=looks,
+        rates=_methods.RATES["3resnet"], epochs=epochs, precision=precision,
+        record={"seen": _Seen(_of_both, nets, *_signals(problems))}, looks=looks,
     )  # fmt: skip
-    return _dataset(found, "test", "learnt")
+    return _dataset(found)
 
 
 def one_by_one(problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str) -> xr.Dataset:
-    """The first layer to its end, then the second: `test` of each seed, `alone` that of the first layer by itself."""
+    """The first layer to its end, then the second: the same for the second, and `alone_…` for the first by itself."""
     nets, rows = _methods.together("3resnet", problems, width)
     words: dict[str, Any] = {"rates": _methods.RATES["3resnet"], "epochs": epochs, "precision": precision}
     objective, origin, weights = _First(nets), _origin(nets), _methods.initial(nets)
+    signals = _signals(problems)
 
     def of_first(W: Array) -> dict[str, Array]:
         return {part: 2 * objective(W, *_on_device(rows[part])) for part in ("choose", "test")} | {"W": W}
 
-    first = _methods.sweep(objective, origin.W, weights.W, rows["train"], of_first, **words)
+    first = _methods.sweep(
+        objective, origin.W, weights.W, rows["train"], of_first, **words,
+        record={"seen": _Seen(_of_first, nets, *signals)}, looks=looks,
+    )  # fmt: skip
     held = jnp.asarray(first.tables["W"][first.chosen])
-    second, learnt = _Second(nets, held), _Learnt(nets, *_signals(problems))
+    second, seen = _Second(nets, held), _Seen(_of_both, nets, *signals)
 
     def of_second(V: Array) -> dict[str, Array]:
         return {part: 2 * second(V, *_on_device(rows[part])) for part in ("choose", "test")}
 
-    def coefficients(V: Array) -> Array:
-        return learnt(Hidden(jnp.broadcast_to(held, (*V.shape[:2], *held.shape)), V))
+    def on_held(V: Array) -> Array:
+        return seen(Hidden(jnp.broadcast_to(held, (*V.shape[:2], *held.shape)), V))
 
     found = _methods.sweep(
-        second, origin.V, weights.V, rows["train"], of_second, **words, record={"learnt": coefficients}, looks=looks
+        second, origin.V, weights.V, rows["train"], of_second, **words, record={"seen": on_held}, looks=looks
     )
-    alone = first.tables["test"][first.chosen]
-    return _dataset(found, "test", "learnt").assign(alone=("seed", alone), inside=found.inside and first.inside)
+    alone = _dataset(first).isel(part=0)
+    return _dataset(found).assign({f"alone_{name}": table for name, table in alone.data_vars.items()})
 
 
 def _origin(nets: ResNet) -> Hidden:
@@ -120,9 +141,15 @@ def _on_device(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array]:
     return jnp.asarray(pair[0]), jnp.asarray(pair[1])
 
 
-def _dataset(found: Search, *names: str) -> xr.Dataset:
-    """What the chosen rate and decay gave."""
-    axes = {"test": ("seed",), "learnt": ("seed", "part", "signal", "look")}
-    tables = {name: (axes[name], np.asarray(found.tables[name][found.chosen], float)) for name in names}
+def _dataset(found: Search) -> xr.Dataset:
+    """What the chosen rate and decay gave, and `best`: the test error of the choice by test error, the paper's."""
+    seen = np.asarray(found.tables["seen"][found.chosen], float)
     i, j = found.chosen
-    return xr.Dataset(tables).assign(rate=found.rates[i], decay=found.decays[j], inside=found.inside)
+    return xr.Dataset(
+        {
+            "test": ("seed", np.asarray(found.tables["test"][found.chosen], float)),
+            "best": ("seed", np.asarray(found.tables["test"][found.best("test")], float)),
+            "learnt": (("seed", "part", "signal", "look"), seen[:, :, :2]),
+            "missed": (("seed", "part", "look"), seen[:, :, 2]),
+        }
+    ).assign(rate=found.rates[i], decay=found.decays[j], inside=found.inside)

@@ -2,7 +2,8 @@
 
 Networks take the steps of Appendix A: batches of 50, momentum 0.9, weight decay, a rate that falls to a tenth halfway.
 Rates and decays are a grid, with all seeds one program, and the grid is widened until the best mean error on samples of
-their own lies inside. The kernels have the closed form of (3.1), with λ chosen on the same samples.
+their own lies inside, and then refined around it where asked for: rates in steps of 2 and decays in steps of 3. The
+kernels have the closed form of (3.1), with λ chosen on the same samples.
 """
 
 import math
@@ -21,7 +22,7 @@ from offtangent.data import Hierarchy, Parities, parity_hierarchy
 from offtangent.kernels import empirical_conjugate, layered_ntk
 from offtangent.networks import FullyConnected, Hidden, ResNet
 from offtangent.papers.allen_zhu_li import _regressions
-from offtangent.training import Bounded, Search, grid_sgd, search, train
+from offtangent.training import Bounded, Search, grid_sgd, refine, search, train
 
 NETWORKS = ("3resnet", "3layer", "2layer")
 KINDS = ("", " (NTK)", " (last)")
@@ -30,7 +31,7 @@ ALPHA = 0.3
 EPOCHS = 400  # the paper's, with the first rate
 BATCH = 50
 RATES = {"3resnet": (0.08, 0.32, 1.28), "3layer": (0.08, 0.32, 1.28), "2layer": (0.32, 1.28, 5.12)}
-DECAYS = (1e-4, 1e-3, 1e-2)
+DECAYS = (0.0, 1e-4, 1e-3, 1e-2)
 CHOOSING, TESTS = 1000, 2000
 LOST = 100.0  # times E‖y‖²/2: a loss above it is no longer looked at
 TARGETS = ("small", "version 1", "later")
@@ -99,14 +100,16 @@ def stacked(
     return jax.vmap(jax.vmap(lambda each: over_seeds(each, nets, X, y)))(params)
 
 
-def descend(name: str, problems: list[Problem], *, width: int, epochs: int, precision: str = "highest") -> Search:
+def descend(
+    name: str, problems: list[Problem], *, width: int, epochs: int, precision: str = "highest", refined: bool = False
+) -> Search:
     """Train one of the three networks over a widened grid; tables `train`, `choose` and `test` with a seed axis."""
     nets, rows = together(name, problems, width)
     measured = {part: tuple(jnp.asarray(one) for one in pair) for part, pair in rows.items()}
     return sweep(
         HalfDistances(nets), eqx.filter_vmap(lambda net: net.origin)(nets), initial(nets), rows["train"],
         lambda params: {part: _errors(nets, params, *pair) for part, pair in measured.items()},
-        rates=RATES[name], epochs=epochs, precision=precision,
+        rates=RATES[name], epochs=epochs, precision=precision, refined=refined,
     )  # fmt: skip
 
 
@@ -130,12 +133,14 @@ def sweep(
     rates: tuple[float, ...],
     epochs: int,
     precision: str = "highest",
+    refined: bool = False,
     record: dict[str, Callable[[Any], Array]] | None = None,
     looks: int = 0,
 ) -> Search:
     """Train stacked networks, the seeds in front, over a widened grid, chosen by what `measure` calls `choose`.
 
     `weights` is what the decay acts on besides the displacements. What is recorded has the looks as its last axis.
+    `refined`: the rates and decays halfway between the best and its neighbours are tried as well.
     Time: 12·epochs·N times the entries of a network's matrices, for each rate, decay and seed.
     """
     X, y = rows
@@ -154,7 +159,8 @@ def sweep(
         seen = {name: np.moveaxis(values, 0, -1) for name, values in history.records.items()}
         return {name: np.asarray(table) for name, table in measure(history.params).items()} | seen
 
-    return search(evaluate, rates, DECAYS, by="choose")
+    found = search(evaluate, rates, DECAYS, by="choose")
+    return refine(found, evaluate) if refined else found
 
 
 _errors = eqx.filter_jit(stacked)

@@ -21,8 +21,8 @@ def claims(results: Results) -> list[Claim]:
         words: dict[str, Any] = {"source": "Corollary 7.1", "inside": bool(cell.samples >= asked)}
         note = (
             f"The corollary asks for about d/α⁸ = {asked:.1e} samples. Rate {float(data['rate']):g}, decay "
-            f"{float(data['decay']):g}; chosen by the test error, as the paper does: "
-            f"{float(data['best'].mean()) / cell.alpha**4:.3g}."
+            f"{float(data['decay']):g}, {'inside' if bool(data['inside']) else 'on the edge of'} its grid; chosen by "
+            f"the test error, as the paper does: {float(data['best'].mean()) / cell.alpha**4:.3g}."
         )
         found += [
             Claim.at_most(

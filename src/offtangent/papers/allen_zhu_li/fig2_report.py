@@ -13,6 +13,7 @@ from offtangent.training import Search
 COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}
 SYMBOLS = {"": "circle", " (NTK)": "triangle-up", " (last)": "square"}
 DASHES = {"": "solid", " (NTK)": "dash", " (last)": "dot"}
+PAPER_SAMPLES = 1000  # of (a), the only number that the paper gives
 PANELS = {"a": ("samples", "training samples N"), "b": ("width", "width m"), "c": ("beta", "α/β")}
 
 
@@ -84,7 +85,7 @@ def claims(results: Results) -> list[Claim]:
     found = []
     for panel in _panels(results):
         if panel.panel == "a":
-            found += _against_samples(panel)
+            found += _with_a_thousand(panel) + _against_samples(panel)
         if panel.panel == "c":
             found += _against_beta(panel)
     return found
@@ -112,8 +113,9 @@ def _against_samples(panel: _Panel) -> list[Claim]:
     ]  # fmt: skip
     if not below:
         return found
-    best = {n: panel.best_other(n) for n in below}
-    at = max(below, key=lambda n: float(panel.errors(best[n], n).mean()))
+    full = max(len(panel.others(n)) for n in below)
+    best = {n: panel.best_other(n) for n in below if len(panel.others(n)) == full}
+    at = max(best, key=lambda n: float(panel.errors(best[n], n).mean()))
     missing = [method for method in panel.methods if method not in (*panel.others(at), "3resnet")]
     theirs = "; ".join(f"{method} {panel.errors(method, at).mean():.3f}" for method in panel.others(at))
     told = f"At N = {at}: 3resnet {ours[at].value:.3f}; {theirs}." + (
@@ -135,11 +137,33 @@ def _against_samples(panel: _Panel) -> list[Claim]:
     ]  # fmt: skip
 
 
+def _with_a_thousand(panel: _Panel) -> list[Claim]:
+    """The paper's own number, for the target that it has it for."""
+    if panel.target != "version 1" or PAPER_SAMPLES not in panel.places("3resnet") or not panel.inside:
+        return []
+    at = PAPER_SAMPLES
+    best, where = panel.best_other(at), f"95 % interval, N = {at}, {panel.where}"
+    words: dict[str, Any] = {"source": "Section 6, Figure 2(a)"}
+    return [
+        Claim.at_most(
+            mean_interval(panel.errors("3resnet", at)), panel.level, strict=True, **words,
+            statement=f"with {at} samples 3resnet learns αG(F) to some non-trivial accuracy",
+            measured=f"mean of ‖out − y‖², {where}", note=_choice(panel, "3resnet", at),
+        ),
+        Claim.at_least(
+            mean_interval(panel.errors(best, at)), panel.level, **words,
+            statement=f"with {at} samples no other method does",
+            measured=f"mean error of the best other method, {best}, {where}", note=_choice(panel, best, at),
+        ),
+    ]  # fmt: skip
+
+
 def _choice(panel: _Panel, method: str, place: Any) -> str:
     """Which rate and decay were chosen, whether inside the grid, and what the paper's choice by test error gives."""
-    if method not in _methods.NETWORKS:
-        return ""
     ((_, data),) = panel.results.where(method=method, **{panel.field: place}).pairs
+    if method not in _methods.NETWORKS:
+        inside = "inside their grids" if bool((data["inside"] == 1).all()) else "not all inside their grids"
+        return f"{method}: λ {inside}; chosen by the test error: {float(data['best'].mean()):.3f}."
     found = searched(data)
     (i, j), paper = found.chosen, found.best("test")
     edge = "inside its grid" if found.inside else "on the edge of its grid"

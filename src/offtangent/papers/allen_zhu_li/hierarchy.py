@@ -1,13 +1,16 @@
-r"""Section 2.1: the first hidden layer learns F, the second αG(F), and they must do so together.
+r"""Section 2.1: the first hidden layer learns F, the second αG(F). Is it crucial that they learn together?
 
 Figure 2's target $H = F + \alpha G(F)$ and its ResNet, $\mathrm{out} = \mathrm{out}_1 + A\sigma(V(\mathrm{out}_1, 1))$.
 What a part of the output has learnt of a signal s is its coefficient $E\langle \mathrm{part}, s\rangle / E\|s\|^2$,
-which is 1 where all of s is there; F and αG(F) are orthogonal. Both parts are looked at along training, over samples
-that nothing else sees.
+which is 1 where all of s is there, with or without anything else; F and αG(F) are orthogonal. How much else there is
+tells $E\|\mathrm{part} - s\|^2 / E\|s\|^2$, of $\mathrm{out}_1$ to F and of the rest to αG(F). Both are looked at along
+training, over samples that nothing else sees.
 
 Layer by layer: first the first hidden layer alone, on $\|y - \mathrm{out}_1\|^2$, then the second with the first held.
-Either way has rates and decays from a widened grid, chosen on samples of its own; layer by layer each layer has its own
-choice and as many epochs as both have together.
+The paper has no experiment on this, and no theorem: it says that the second layer "could" find it "really hard, or
+perhaps impossible" to mend what the first gets wrong. Either way has rates and decays from a widened grid, chosen on
+samples of its own, with the choice by test error, as the paper chooses, told beside it; layer by layer each layer has
+its own choice and as many epochs as both have together.
 """
 
 from dataclasses import dataclass

@@ -10,6 +10,8 @@ from jaxtyping import Float
 from offtangent.theory import perturbed_singular_floor, spanning_floor
 
 DELTA = 0.1  # with which probability Lemmas 13 and 18 may fail, constants as one
+NOISE = 0.5  # the variance v in cells that do not vary it
+HALF = 0.5  # the ε at which Lemma 11's probability is compared with its exact value
 BATCHES = 10  # of seeds, each with quantiles of its own
 MANY = 100  # seeds from which on a cell is there for its quantiles
 
@@ -34,6 +36,11 @@ def kept(cell: Any, draws: xr.Dataset) -> xr.Dataset:
     if cell.seeds < MANY:
         return draws.assign(found)
     return xr.Dataset(found | {"quantiles": (("batch", "delta"), _quantiles(values.values))})
+
+
+def chances(draws: int) -> Float[np.ndarray, "q"]:
+    """The probabilities at which ε is read off: at least 40 draws lie below it."""
+    return np.geomspace(40 / draws, 0.1, 3 if draws < 40_000 else 5)
 
 
 def deltas(seeds: int) -> Float[np.ndarray, "q"]:

@@ -16,6 +16,9 @@ from offtangent.networks import QuadraticNet
 from offtangent.theory import QuadraticRisk
 
 Scalar = Float[Array, ""] | float
+GRADIENT, CURVATURE = 1e-8, 1e-9  # ‖∇f‖ and −λ_min(∇²f) of a point that counts as second-order stationary
+ZERO = 1e-10  # of f(0): a loss that counts as the least one, after polishing
+COUNTS = ("descended", "reached", "certified", "stuck", "ratio_before", "ratio", "smallest")  # for each n and r
 DAMPING = 0.1  # μ at the first step of `polish`
 
 

@@ -14,7 +14,9 @@ burden and the runs shorter.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +28,11 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import QuadraticNet
 from offtangent.papers.ge_wang_zhao import _literal, _minima, _paths, _search, landscape_report
 from offtangent.papers.ge_wang_zhao._diagram import LEVEL
+from offtangent.papers.ge_wang_zhao._minima import COUNTS, CURVATURE, GRADIENT, ZERO
 from offtangent.report import Figure
 from offtangent.theory import (
     QuadraticRisk,
+    Theorem4,
     algorithm1_settings,
     least_width,
     most_samples,
@@ -41,8 +45,6 @@ GAMMA, RADIUS, LABEL = 0.1, 1.5, 4.0
 SHARE, LARGE = 0.25, 0.9  # ε of Theorem 4 over f(0): as in the proof, and as printed
 MOST, LOOKS = 20, 100  # times t_thres: where a run that has not returned is given up; how often f is looked at
 RATE, SCALES = 1.0, (0.01, 0.3)  # of gradient descent from W(0) with entries of these sizes
-GRADIENT, CURVATURE = landscape_report.GRADIENT, landscape_report.CURVATURE
-ZERO = landscape_report.ZERO
 ROUNDING = 1e-13  # of an eigenvalue of ∇²f, some hundred times what it is
 
 
@@ -270,10 +272,11 @@ def _literally(cell: Literal) -> xr.Dataset:
     y, width, sigma = LABEL * y, least_width(cell.dim), smallest_singular(X).lower
     start = 0.25 * float(np.mean(y**2))
     epsilon = start * (LARGE if cell.printed else SHARE)
-    chosen = theorem4(
-        samples=cell.samples, dim=cell.dim, width=width, smallest=sigma, radius=1.0, label=float(np.abs(y).max()),
-        start=start, epsilon=epsilon,
+    constants = partial(
+        theorem4, samples=cell.samples, dim=cell.dim, width=width, smallest=sigma, radius=1.0,
+        label=float(np.abs(y).max()), start=start,
     )  # fmt: skip
+    chosen = constants(epsilon=epsilon)
     settings = chosen.settings()
     if cell.printed:
         settings = algorithm1_settings(
@@ -304,8 +307,18 @@ def _literally(cell: Literal) -> xr.Dataset:
             "wait": float(settings.wait),
             "iterations": chosen.iterations,
             "smallest": sigma,
+            "allowed": _allowed(constants, start, float(risk.matrix_norm(jnp.zeros((cell.dim, width))))),
         }
     ).assign_coords(look=path.looks)
+
+
+def _allowed(constants: Callable[..., Theorem4], start: float, norm: float) -> float:
+    """The least ε/f(0), in steps of 0.01, with which W = 0 is stationary as printed: ‖M(0)‖ − γ ≤ √(ρε), both of ε."""
+    for share in np.arange(1, 100) / 100:
+        found = constants(epsilon=float(share * start))
+        if norm - found.gamma <= math.sqrt(found.hessian * share * start):
+            return float(share)
+    return math.nan
 
 
 def _from_starts(cell: Starts) -> xr.Dataset:
@@ -317,7 +330,7 @@ def _from_starts(cell: Starts) -> xr.Dataset:
     sizes = np.geomspace(*SCALES, cell.starts)[:, None, None]
     W = sizes * rng.standard_normal((len(cell.widths), cell.starts, cell.dim, widest)) * kept[:, None, None, :]
     down, ends = _minima.minimise(rows, labels, jnp.asarray(W), RATE, cell.steps, cell.polishing)
-    found: dict[str, list[float]] = {name: [] for name in landscape_report.COUNTS}
+    found: dict[str, list[float]] = {name: [] for name in COUNTS}
     for i, n in enumerate(cell.samples):
         first, least = 0.25 * float(np.mean(y[:n] ** 2)), _least(X[:n], y[:n])
         sigma = smallest_singular(X[:n]).lower
@@ -325,11 +338,13 @@ def _from_starts(cell: Starts) -> xr.Dataset:
             shape = (cell.dim, width, widest)
             before, after = (_second_order(rows[i], labels[i], W[i, k], shape, n, sigma) for W in (down, ends))
             zero = (after[0] - least) / first <= ZERO
+            # Lemma 1 itself allows this much at a point that is stationary up to CURVATURE.
+            allowed = n * cell.dim * CURVATURE**2 / (4 * sigma**2) if sigma > 0 else 0.0
             certified = (after[1] <= GRADIENT) & (after[2] >= -CURVATURE)
             found["descended"].append(float(((before[0] - least) / first <= LEVEL).sum()))
             found["reached"].append(float(zero.sum()))
             found["certified"].append(float(certified.sum()))
-            found["stuck"].append(float((certified & ~zero).sum()))
+            found["stuck"].append(float((certified & ~zero & (after[0] - least > allowed)).sum()))
             found["ratio_before"].append(float(before[3].max()))
             found["ratio"].append(float(after[3].max()))
         found["smallest"] += [sigma] * len(cell.widths)

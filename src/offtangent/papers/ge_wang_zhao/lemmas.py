@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.ge_wang_zhao import lemmas_figures, lemmas_report
-from offtangent.papers.ge_wang_zhao._kept import kept
+from offtangent.papers.ge_wang_zhao._kept import HALF, NOISE, chances, kept
 from offtangent.papers.ge_wang_zhao._random import full_power, smallest_of, sphere, unit_tensor
 from offtangent.report import Figure
 from offtangent.theory import (
@@ -42,7 +42,6 @@ from offtangent.theory import (
 from offtangent.theory.feature_squares import product_rows
 
 STARTS = ("zero", "equal", "sphere")  # the inputs before the noise: the worst, one point n times, different ones
-NOISE, HALF = lemmas_report.NOISE, lemmas_report.HALF
 
 
 @dataclass(frozen=True)
@@ -334,7 +333,7 @@ def _ball(cell: Ball, seed: int) -> Part:
         y = second + math.sqrt(NOISE) * rng.standard_normal((cell.draws, cell.dim))
         images, unit = product_rows(x, y, cell.power), (cell.size / math.factorial(order * 2) ** 2) ** 0.25
     short = np.linalg.norm(images @ basis.T, axis=1) / (unit * NOISE ** (order / 2))
-    at = lemmas_report.chances(cell.draws)
+    at = chances(cell.draws)
     return {"epsilon": np.quantile(short, at), "below": float((short < HALF).sum())} | extra
 
 

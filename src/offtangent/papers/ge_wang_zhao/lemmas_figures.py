@@ -4,8 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Results
-from offtangent.papers.ge_wang_zhao._kept import DELTA, MANY
-from offtangent.papers.ge_wang_zhao.lemmas_report import chances
+from offtangent.papers.ge_wang_zhao._kept import DELTA, MANY, chances
 from offtangent.report import Figure, line, new_plot, points, style
 from offtangent.theory import perturbed_singular_floor, spanning_floor
 

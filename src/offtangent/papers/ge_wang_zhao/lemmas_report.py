@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
-from offtangent.papers.ge_wang_zhao._kept import DELTA, MANY, deltas
+from offtangent.papers.ge_wang_zhao._kept import DELTA, HALF, MANY, NOISE, chances, deltas
 from offtangent.theory import (
     admissible_features,
     feature_norm_bound,
@@ -17,15 +17,8 @@ from offtangent.theory import (
     symmetric_dimension,
 )
 
-NOISE = 0.5  # the variance v in cells that do not vary it
-HALF = 0.5  # the ε at which Lemma 11's probability is compared with its exact value
 ROUNDING = 1e-9
 FROM = {"zero": "x_j = 0", "equal": "all x_j equal", "sphere": "different x_j on the sphere"}
-
-
-def chances(draws: int) -> Float[np.ndarray, "q"]:
-    """The probabilities at which ε is read off: at least 40 draws lie below it."""
-    return np.geomspace(40 / draws, 0.1, 3 if draws < 40_000 else 5)
 
 
 def claims(results: Results) -> list[Claim]:

@@ -1,10 +1,12 @@
 r"""A figure that the paper lacks: which networks memorise how many samples, with the theory's lines drawn in.
 
 Random labels on random inputs of norm 1; a network counts as having memorised them when training brings f below
-10⁻⁴ f(0). Four diagrams: n against the width r at a fixed dimension; n against the dimension d with r = 2d + 2; and n
-against the number k of random features $(r_i^T x)^p$, p = 2 and 3, with r = 2k + 2. Lines: $n = \binom{d+1}{2}$ (with k
-for d), beyond which labels exist that no quadratic form has; r = 2d + 2; and the number $D_d^{2p}$ of polynomials of
-degree 2p, which features cannot get beyond.
+10⁻⁴ f(0). Diagrams: n against the width r at a fixed dimension; n against the dimension d with r = 2d + 2; and n
+against the number k of random features $(r_i^T \bar x)^p$, p = 2 and 3, with r = 2k + 2, of inputs with N(0, 0.05²) on
+every entry. In few dimensions features meet the end of all polynomials; Lemma 13 and with it Theorem 5 need more, d =
+30, and go to k = 14 and 16 there. Lines: $n = \binom{d+1}{2}$ (with k for d), beyond which labels exist that no
+quadratic form has; r = 2d + 2; $n = (k/2)^2$, for which Theorem 5 asks for k features; and the number $D_d^{2p}$ of
+polynomials of degree 2p, which features cannot get beyond.
 
 All networks of a diagram are trained in one program: fewer samples, neurons or inputs are masked. Adam, with a rate
 that falls to zero; near the line σ_min is small and training is slow, so what is shown there is what this many steps
@@ -28,6 +30,7 @@ from offtangent.papers.ge_wang_zhao._diagram import Diagram, inputs, width
 from offtangent.report import Figure
 
 RATE, START = 0.03, 0.3
+NOISE = 0.05  # on an entry of what features are made of, as in the paper's own experiment
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ PROFILES = {
             ("dimension", (2, 3, 4, 6, 8), _spread(48, 8), 0, 1),
             ("features", (2, 3, 4, 6, 8, 10), _spread(48, 8), 4, 2),
             ("features", (2, 3, 4, 6, 8), _spread(40, 8), 3, 3),
+            ("features", (4, 6, 8, 10), _spread(40, 8), 30, 2),
         ),
         steps=2000, seeds=3,
     ),
@@ -58,6 +62,8 @@ PROFILES = {
             ("dimension", tuple(range(2, 14)), _spread(112, 16), 0, 1),
             ("features", (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14), _spread(56, 14), 4, 2),
             ("features", (2, 3, 4, 5, 6, 7, 8, 9, 10), _spread(42, 14), 3, 3),
+            ("features", (4, 6, 8, 10, 12, 14), _spread(84, 14), 30, 2),
+            ("features", (4, 6, 8, 10, 12, 14, 16), _spread(84, 14), 30, 3),
         ),
         steps=20_000, seeds=10,
     ),
@@ -97,10 +103,11 @@ def _seed(cell: Diagram, seed: int) -> Float[np.ndarray, "n size"]:
     rows = max(cell.samples)
     X = np.zeros((len(cell.sizes), rows, most))
     raw, weights = rng.standard_normal((rows, max(most, cell.dim))), rng.standard_normal((most, max(most, cell.dim)))
+    noise = NOISE * np.random.default_rng([seed, 1]).standard_normal((rows, cell.dim))
     for i, size in enumerate(cell.sizes):
         seen = raw[:, : cell.dim] if cell.axis != "dimension" else raw[:, :size]
         if cell.axis == "features":
-            seen = seen / np.linalg.norm(seen, axis=1, keepdims=True)
+            seen = seen / np.linalg.norm(seen, axis=1, keepdims=True) + noise
             seen = (seen @ weights[:size, : cell.dim].T) ** cell.power
         X[i, :, : seen.shape[1]] = seen / np.linalg.norm(seen, axis=1, keepdims=True)
     y = rng.uniform(-1, 1, rows)

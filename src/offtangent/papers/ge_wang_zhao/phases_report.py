@@ -8,7 +8,13 @@ from jaxtyping import Float
 from offtangent.lab import Claim, Results
 from offtangent.papers.ge_wang_zhao import _diagram
 from offtangent.report import Figure, line, new_plot, style, tiles
-from offtangent.theory import admissible_features, least_width, most_samples, symmetric_dimension
+from offtangent.theory import (
+    admissible_features,
+    least_width,
+    most_samples,
+    symmetric_dimension,
+    theorem_features,
+)
 
 EXTRA = 5
 AXES = {"width": "neurons r", "dimension": "dimension d", "features": "random features k"}
@@ -38,15 +44,19 @@ def _of(cell: Any, data: Any) -> list[Claim]:
     where = f"{_name(cell)}, {cell.seeds} seeds, {cell.steps} steps of Adam"
     # q samples beyond leave q directions of the labels unfitted: by chance less than ε of them with (nε)^(q/2) or so.
     extra = np.array([[n - _diagram.capacity(cell, s) for s in cell.sizes] for n in cell.samples])
-    inside, beyond = wide & (over <= 0.5), extra >= EXTRA
+    features = cell.axis == "features"
+    half = np.array([[not features or theorem_features(n) <= s for s in cell.sizes] for n in cell.samples])
+    inside, beyond = wide & (over <= 0.5) & half, extra >= EXTRA
     near = wide & (over > 0.5) & (over <= 1)
+    admitted = not features or max(cell.sizes) <= admissible_features(cell.dim, cell.power)
+    asked = "k ≥ 2⌈√n⌉ features" if features else "n ≤ half the quadratic forms"
     found = []
     if inside.any():
         found.append(
             Claim.at_least(
-                float(share[inside].mean()), 1.0, source="Theorems 1, 2", inside=cell.axis != "features",
-                statement=f"up to half of what counting allows, every wide enough network memorises ({_name(cell)})",
-                measured=f"share of networks with f ≤ 10⁻⁴ f(0), n ≤ half the quadratic forms, {where}",
+                float(share[inside].mean()), 1.0, source="Theorems 2, 5" if features else "Theorem 1", inside=admitted,
+                statement=f"with {asked} every wide enough network memorises ({_name(cell)})",
+                measured=f"share of networks with f ≤ 10⁻⁴ f(0), {asked}, {where}",
                 note="" if not near.any() else f"Between half and all of it: {share[near].mean():.0%} within these "
                 f"steps; σ_min is small there.{_admitted(cell)}".replace("%", " %"),
             )
@@ -93,8 +103,13 @@ def _figure(cell: Any, data: Any) -> Figure:
     line(plot, sizes, shown, name=f"n = {label}", colour="vermillion")
     if cell.axis == "features":
         polynomials = symmetric_dimension(cell.dim, 2 * cell.power)
-        line(plot, sizes[[0, -1]], np.full(2, float(polynomials)), name="all polynomials of degree 2p", colour="green",
-             dash="dash")  # fmt: skip
+        if polynomials <= 1.1 * top:
+            line(plot, sizes[[0, -1]], np.full(2, float(polynomials)), name="all polynomials of degree 2p",
+                 colour="green", dash="dash")  # fmt: skip
+        line(plot, sizes, (sizes / 2) ** 2, name="n = (k/2)², Theorem 5", colour="purple", dash="dot")
+        if cell.dim**cell.power <= 1.1 * top:
+            line(plot, sizes[[0, -1]], np.full(2, float(cell.dim**cell.power)), name="n = dᵖ, Theorem 2",
+                 colour="orange", dash="dot")  # fmt: skip
     if cell.axis == "width":
         line(plot, np.full(2, float(least_width(cell.dim))), np.array([min(cell.samples), top], float),
              name="r = 2d + 2", colour="orange", dash="dash")  # fmt: skip
