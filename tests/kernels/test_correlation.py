@@ -144,6 +144,17 @@ def test_a_finite_network_s_kernel_is_refused():
         check_correlation(Finite(np.ones(5)), 5)
 
 
+def test_an_empirical_tangent_kernel_is_refused_with_its_limit_to_take_instead():
+    X = cube(4, 3)
+    K = kernels.empirical_ntk(lambda w, x: jnp.tanh(x @ w), jnp.ones(3), jnp.asarray(X, jnp.float32))
+    with pytest.raises(InputError, match=r"no correlation kernel: it depends on the draw.*kernels.resnet\(\)"):
+        correlation_regression(K, X, np.ones((4, 1)), strength=1)
+
+
+def test_a_table_by_name_is_that_of_the_kernel():
+    np.testing.assert_array_equal(CubeKernel.of("gaussian", 30).values, CubeKernel.of(gaussian(), 30).values)
+
+
 def test_a_correlation_kernel_of_more_than_the_inner_product_passes_and_is_enumerated():
     weights = np.array([0.5, 0.1, 0.3, 0.9, 0.2])
     kernel = Weighted(weights)
@@ -239,6 +250,10 @@ def test_repeated_samples_share_a_corner():
         (lambda: cube_coefficients("gaussian", 25), "goes up to dim=20"),
         (lambda: CubeKernel.of(gaussian(), 4).exact(np.ones((1, 3))), "a table for 4 dimensions"),
         (lambda: correlation_regression("gaussian", cube(4, 3), np.ones((4, 1)), strength=0), "λ in"),
+        (lambda: correlation_regression(None, cube(4, 3), np.ones((4, 1)), strength=1), "CORRELATION_KERNELS"),
+        (lambda: CubeKernel.of("gauss", 30), "expected one of 'gaussian'"),
+        (lambda: CubeKernel.of(Weighted(np.ones(5)), 5), "no kernel of lengths and angle"),
+        (lambda: cube_coefficients(CubeKernel.of("gaussian", 6), 5), "a table for 6 dimensions"),
         (lambda: correlation_regression("gaussian", cube(4, 3), np.ones(4), strength=1), r"Y\[:, None\]"),
         (lambda: correlation_regression("gaussian", np.ones((2, 2)) * [1, 2], np.ones((2, 1)), strength=1), "corners"),
     ],

@@ -42,6 +42,24 @@ def test_of_the_coupling_lemma_only_f_as_printed_is_refuted(coupled):
     assert parts == {f"Lemma D.1({letter})" for letter in "abcdefg"}
 
 
+def test_lemma_c3_is_judged_at_the_smallest_b_whose_bound_says_something(existing):
+    told = [claim.measured for claim in existence.claims(existing) if claim.source == "Lemma C.3"]
+    assert len(told) == 2
+    assert all("(B = 4, " in one for one in told)  # 4e^(−B²/8) is above 1 at B = 1 and 2
+
+
+def test_a_frequency_above_lemma_c3_s_bound_is_found_at_every_b(existing):
+    for B in (4.0, 6.0):
+        wrong = tuple(
+            (cell, data.assign(count=data["count"].where(data["B"] != B, cell.draws)))
+            if isinstance(cell, existence.Tail)
+            else (cell, data)
+            for cell, data in existing
+        )
+        judged = [one for one in existence.claims(Results("smoke", wrong)) if one.source == "Lemma C.3"]
+        assert {str(one.verdict) for one in judged} == {"fails"}
+
+
 def test_of_the_constructions_only_the_known_misprints_are_refuted(existing):
     claims = existence.claims(existing)
     assert {claim.source for claim in claims if claim.verdict == "refuted as printed"} == {

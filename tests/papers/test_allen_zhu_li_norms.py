@@ -1,6 +1,7 @@
 """Figures 1 and 3 of Allen-Zhu & Li at the smallest size: against networks trained by hand, and with wrong numbers."""
 
 import math
+import re
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -49,6 +50,15 @@ def test_hand_built_networks_are_judged_and_descents_in_few_dimensions_shown(smo
     assert len(norms.draw(smoke)) == 2 * 2 + 1
     for profile in norms.PROFILES.values():
         assert all(norms.cost(cell).flops > 0 and norms.cost(cell).bytes > 0 for cell in norms.cells(profile))
+
+
+def test_one_of_a_kind_is_told_in_the_singular(smoke):
+    of_one = Results(
+        "smoke", tuple((c, d.isel(size=[0])) if isinstance(c, norms.Built) else (c, d.isel(seed=[0])) for c, d in smoke)
+    )
+    told = " ".join(f"{claim.measured} {claim.note}" for claim in norms.claims(of_one))
+    assert "1 size," in told
+    assert not re.findall(r"\b1 (?:sizes|grids|seeds|networks|weight decays|test errors)\b", told)
 
 
 def test_with_more_epochs_the_parity_is_learnt(smoke):

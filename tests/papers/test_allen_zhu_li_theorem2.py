@@ -33,6 +33,19 @@ def test_no_claim_fails_and_every_point_says_whether_it_is_inside(smoke):
     assert all(theorem2.cost(cell).flops > 0 and theorem2.cost(cell).bytes > 0 for cell, _ in smoke)
 
 
+def test_statements_can_be_read_in_a_terminal(smoke):
+    assert not [
+        claim.statement for claim in theorem2.claims(smoke) if "$" in claim.statement or "\\" in claim.statement
+    ]
+
+
+def test_a_norm_known_at_one_n_alone_is_drawn(smoke):
+    (figure,) = [one for one in theorem2.draw(smoke) if one.title.startswith("‖u′‖ available")]
+    drawn = [trace for trace in figure.plot.data if trace.name.startswith("d = ") and trace.meta != "band"]
+    assert len(drawn) == 2
+    assert all("markers" in trace.mode for trace in drawn)
+
+
 def test_the_choice_of_lambda_is_never_at_the_end_of_the_grid(smoke):
     for cell, found in smoke:
         if isinstance(cell, theorem2.Regression):

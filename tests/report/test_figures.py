@@ -95,3 +95,24 @@ def test_a_short_log_axis_names_twos_and_fives(longest, named):
     ticks = style(plot, x="n", y="loss", log_x=True).layout.xaxis.tickvals
     assert (ticks is not None) == named
     assert not named or {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0} <= set(ticks)
+
+
+@pytest.mark.parametrize(("low", "high"), [(512.0, 4096.0), (0.11, 0.99), (2.1, 11.0), (2e-6, 1.2e-5)])
+def test_a_log_axis_of_less_than_a_decade_names_at_least_three_ticks_in_full(low, high):
+    plot = line(new_plot(), np.array([low, high]), np.array([1.0, 2.0]), name="a", colour="blue")
+    axis = style(plot, x="n", y="loss", log_x=True).layout.xaxis
+    assert sum(low <= tick <= high for tick in axis.tickvals) >= 3
+    assert len(axis.ticktext) == len(axis.tickvals)
+
+
+def test_ticks_of_small_numbers_are_named_by_powers_of_ten():
+    plot = line(new_plot(), np.array([2e-6, 5e-5]), np.array([1.0, 2.0]), name="a", colour="blue")
+    axis = style(plot, x="n", y="loss", log_x=True).layout.xaxis
+    named = dict(zip(axis.tickvals, axis.ticktext, strict=True))
+    assert (named[1e-5], named[2e-5]) == ("10<sup>−5</sup>", "2×10<sup>−5</sup>")
+
+
+def test_error_bars_count_for_the_ticks_of_a_log_axis():
+    y = np.array([1.0, 1.5, 2.0])
+    plot = points(new_plot(), X, y, name="a", colour="blue", band=(y / 10, 10 * y))
+    assert {0.1, 0.5, 1.0, 20.0} <= set(style(plot, x="n", y="loss", log_y=True).layout.yaxis.tickvals)

@@ -145,6 +145,8 @@ def test_values_of_no_kernel_are_refused_with_the_degree():
         (lambda: hamming(np.ones((1, 2)), np.ones((1, 3))), "2 columns and X2 3"),
         (lambda: character((0, 0), np.ones((1, 3))), "different indices"),
         (lambda: walsh(np.ones(3)), "a power of 2"),
+        (lambda: cube_spectrum(np.ones(5)).coefficient(5), "degree=5: on a cube of 4 dimensions it is from 0 to 4"),
+        (lambda: cube_spectrum(np.ones(5)).coefficient(-1), "degree=-1"),
         (lambda: cube_spectrum(np.array([1.0, np.nan])), "finite numbers"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import CubeKernel, correlation_kernel, correlation_regression, cube_coefficients
+from offtangent.kernels import CubeKernel, correlation_kernel, correlation_regression, cube_coefficients, gaussian
 from offtangent.special import character, corners, krawtchouk_matrix, subset_sizes, subsets
 from offtangent.theory import (
     corollary71_samples,
@@ -215,6 +215,14 @@ def test_sizes_that_the_theorem_does_not_speak_of_are_told_with_the_part_that_is
     [
         (lambda: theorem2(10, 4, 5, 0), "α > 0"),
         (lambda: theorem2(3, 4, 5, 0.3), "k is at most 3"),
+        (lambda: corollary71_samples(20, 2.0), r"Corollary 7\.1 is about α below a constant.*Lemma D\.2"),
+        (lambda: corollary71_samples(20, 0), "α > 0"),
+        (lambda: product_risk(gaussian(), samples(5), np.ones((5, 2)), (0, 1), 0.3), r"CubeKernel\.of\(kernel, 8\)"),
+        (lambda: product_risk("gaussian", samples(5), np.ones((5, 2)), (0, 1), 0.3), r"CubeKernel\.of\(kernel, 8\)"),
+        (
+            lambda: product_risk(CubeKernel.of("gaussian", 3), samples(5), np.ones((5, 4)), range(4), 0.3),
+            "a table for 3 dimensions, and X has 8 columns",
+        ),
         (lambda: needed_norm(0.3, 0.1, error=-1), "zero or positive"),
         (lambda: memorising_bound(1.0, 2000, 12, 0.1), "less than"),
         (lambda: memorise_on_top(samples(5), np.ones(5), 4, np.ones(3)), "the 70 subsets"),

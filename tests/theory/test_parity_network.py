@@ -85,3 +85,14 @@ def test_the_rademacher_bound_falls_with_the_samples():
 def test_what_cannot_be_built_is_refused(coordinates, width, why):
     with pytest.raises(InputError, match=why):
         low_norm_parity(6, coordinates, width)
+
+
+def test_more_corners_than_can_be_listed_are_refused_with_the_limit_and_the_norm():
+    norm = math.sqrt(40 / 30) / abs(parity_correlation(30))
+    with pytest.raises(InputError, match=rf"at most 2\^20 are listed.*= {norm:.4g}".replace("+", r"\+")):
+        low_norm_parity(40, range(30), 2**31)
+
+
+def test_the_norm_in_the_refusal_is_that_of_the_network_where_it_can_be_built():
+    built = low_norm_parity(9, range(8), 512, fit=0.5)
+    assert built.norm == pytest.approx(0.5 * math.sqrt(9 / 8) / abs(parity_correlation(8)))

@@ -133,6 +133,12 @@ def test_radii_outside_lemma_d1_say_so():
     assert any("below 1" in p for p in resnet_settings(tau_w=0.5, tau_v=0.5, outputs=2, width=9999, delta=0.1).problems)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_an_alpha_from_one_on_is_refused_with_the_part_that_is_lost(alpha):
+    with pytest.raises(InputError, match=r"From α = 1 on Lemma D\.2.*not stated"):
+        theorem1(SIMPLE, SIMPLE, alpha=alpha, width=256, base_bound=1.0)
+
+
 def test_an_alpha_of_zero_is_refused():
     with pytest.raises(InputError, match="no G to learn"):
         theorem1(SIMPLE, SIMPLE, alpha=0.0, width=256, base_bound=1.0)

@@ -19,8 +19,8 @@ from offtangent.data.keys import check_count
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import gaussian
-from offtangent.kernels.cube import CubeKernel
 from offtangent.kernels.deep import deep
+from offtangent.kernels.empirical import TangentKernel
 from offtangent.kernels.gram import Kernel
 from offtangent.kernels.pairs import Pair
 from offtangent.kernels.resnet import resnet
@@ -115,10 +115,17 @@ def correlation_kernel(kernel: object) -> Kernel:
             known = ", ".join(map(repr, CORRELATION_KERNELS))
             raise InputError(f"kernel={kernel!r}: expected one of {known}, or a kernel.")
         return CORRELATION_KERNELS[kernel]()
+    if isinstance(kernel, TangentKernel):
+        raise InputError(
+            "A tangent kernel at finite width is no correlation kernel: it depends on the draw of the weights, which "
+            "tell coordinates and their signs apart, and not on the products x_j y_j and the squares alone. Take its "
+            "limit of infinite width: kernels.resnet() for networks.ResNet, kernels.deep(depth) for fully connected "
+            "ones. For a regression with this very kernel take the matrix K.dense() or kernels.layered_ntk."
+        )
     if not isinstance(kernel, Kernel):
         raise InputError(
-            f"kernel is a {type(kernel).__name__}: expected the name of a correlation kernel, or a kernel of "
-            "offtangent.kernels."
+            f"kernel is a {type(kernel).__name__}: expected a name from kernels.CORRELATION_KERNELS, or a kernel with "
+            "exact(X1, X2) and diag(X), such as kernels.gaussian()."
         )
     return kernel
 
@@ -131,7 +138,7 @@ def check_correlation(kernel: object, dim: int) -> Kernel:
     dim evaluations of a 16 × 16 block.
     """
     found = correlation_kernel(kernel)
-    if isinstance(found, AngularKernel | CubeKernel):
+    if isinstance(found, AngularKernel):
         return found
     check_count("dim", dim)
     X = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, dim)) / np.sqrt(dim)

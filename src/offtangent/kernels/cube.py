@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
 from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.correlation import correlation_kernel
 from offtangent.special.boolean import (
     CubeSpectrum,
     cube_spectrum,
@@ -36,17 +37,22 @@ class CubeKernel:
 
     @classmethod
     def of(cls, kernel: object, dim: int) -> "CubeKernel":
-        """A kernel on {±1/√dim}^dim, where inputs have length 1. Time O(dim²)."""
+        """A kernel on {±1/√dim}^dim, where inputs have length 1; a name is that of a correlation kernel. Time O(dim²).
+
+        >>> CubeKernel.of("u + u²", 4).name
+        'linear_plus_power(2)'
+        """
         check_count("dim", dim)
-        if not isinstance(kernel, AngularKernel):
+        found = correlation_kernel(kernel)
+        if not isinstance(found, AngularKernel):
             raise InputError(
-                f"{getattr(kernel, 'name', type(kernel).__name__)} is no kernel of lengths and angle: a table over "
-                "distances cannot hold it. Its coefficients are those of cube_coefficients(kernel, dim)."
+                f"{found.name} is no kernel of lengths and angle: a table over distances cannot hold it. Its "
+                "coefficients are those of cube_coefficients(kernel, dim)."
             )
         rows = np.where(np.arange(dim) < np.arange(dim + 1)[:, None], -1.0, 1.0) / math.sqrt(dim)
-        values = kernel.exact(rows[:1], rows)[0]
-        values[0] = kernel.diag(rows[:1])[0]
-        return cls(kernel.name, values)
+        values = found.exact(rows[:1], rows)[0]
+        values[0] = found.diag(rows[:1])[0]
+        return cls(found.name, values)
 
     @property
     def dim(self) -> int:

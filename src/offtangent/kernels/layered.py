@@ -24,7 +24,10 @@ HIGHEST = jax.lax.Precision.HIGHEST
 
 
 def layered_ntk(
-    net: FullyConnected | ResNet, params: Any, X: Float[np.ndarray, "n d"], X2: Float[np.ndarray, "p d"] | None = None
+    net: FullyConnected | ResNet,
+    params: Any,
+    X: Float[np.ndarray | Array, "n d"],
+    X2: Float[np.ndarray | Array, "p d"] | None = None,
 ) -> Float[np.ndarray, "nk pk"]:
     """The tangent kernel of the hidden weights, as the matrix of all pairs (sample, output): nk × pk, samples first.
 

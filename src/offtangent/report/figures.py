@@ -10,6 +10,7 @@ Draw first, style last:
 plotly is imported when the first plot is made, not before.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -44,6 +45,7 @@ INK, RULE, GRID, PAPER = "#1A1C1E", "#9A9EA3", "#E6E7E9", "#FFFFFF"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 400  # pixels of a figure
 SHORT = 2.5  # decades of a log axis on which 2 and 5 are named as well
+LEAST = 0.7  # decades below which plotly has linear ticks, all of them named
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,18 @@ def _positive(plot: Plot, axis: str) -> Any:
     return np.concatenate(found)
 
 
+def _bar_ends(plot: Plot) -> Any:
+    """The positive ends of all error bars, which plotly's axes make room for."""
+    found = [np.zeros(0)]
+    for trace in plot.data:
+        bars = getattr(trace, "error_y", None)
+        if bars is not None and bars.array is not None:
+            y, up, down = (np.asarray(part, dtype=float) for part in (trace.y, bars.array, bars.arrayminus))
+            found += [y + up, y - down]
+    ends = np.concatenate(found)
+    return ends[np.isfinite(ends) & (ends > 0)]
+
+
 def _cut_bands(plot: Plot) -> None:
     drawn = _positive(plot, "y")
     if drawn.size:
@@ -225,16 +239,32 @@ def _cut_bands(plot: Plot) -> None:
 def _scale(plot: Plot, axis: str, log: bool) -> dict[str, Any]:
     if not log:
         return {}
-    drawn = _positive(plot, axis)
+    drawn = np.concatenate([_positive(plot, axis), _bar_ends(plot)]) if axis == "y" else _positive(plot, axis)
     decades = float(np.log10(drawn.max() / drawn.min())) if drawn.size else 0.0
-    if not 1 <= decades <= 7:  # plotly's own ticks do better on very short and very long axes
+    if not LEAST <= decades <= 7:  # plotly's own ticks do better on very short and very long axes
         return {"type": "log"}
     minor = {"ticks": "outside", "ticklen": 3, "dtick": "D1", "tickcolor": RULE}
-    if decades < SHORT and drawn.min() >= 1e-3 and drawn.max() < 1e5:  # powers of ten alone leave too little to read
-        powers = 10.0 ** np.arange(np.floor(np.log10(drawn.min())), np.ceil(np.log10(drawn.max())) + 1)
-        ticks = [float(digit * power) for power in powers for digit in (1, 2, 5)]
-        return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks], "minor": minor}
-    return {"type": "log", "dtick": 1, "minor": minor}
+    if decades >= SHORT:
+        return {"type": "log", "dtick": 1, "minor": minor}
+    # Powers of ten alone leave too little to read, and plotly would set the digits between them in small type.
+    digits = (1, 2, 5) if decades >= 1 else (1, 2, 3, 5, 7)
+    exponents = range(math.floor(math.log10(drawn.min())), math.ceil(math.log10(drawn.max())) + 1)
+    in_full = bool(drawn.min() >= 1e-3 and drawn.max() < 1e5)
+    found = [(digit, exponent) for exponent in exponents for digit in digits]
+    return {
+        "type": "log",
+        "tickvals": [float(f"{digit}e{exponent}") for digit, exponent in found],
+        "ticktext": [_tick(digit, exponent, in_full) for digit, exponent in found],
+        "minor": minor,
+    }
+
+
+def _tick(digit: int, exponent: int, in_full: bool) -> str:
+    """The name of digit · 10^exponent, as plotly writes powers unless `in_full`."""
+    if in_full:
+        return f"{float(f'{digit}e{exponent}'):g}"
+    power = f"10<sup>{exponent}</sup>".replace("-", "−")
+    return power if digit == 1 else f"{digit}×{power}"
 
 
 def _template() -> Any:

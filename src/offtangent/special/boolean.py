@@ -186,8 +186,11 @@ class CubeSpectrum:
 
     def coefficient(self, degree: int) -> float:
         """λ_s ≥ 0 of one degree; what rounding cannot tell from zero is zero."""
-        square = float(self.squares[degree])
-        return math.sqrt(square) if square > self.rounding[degree] else 0.0
+        s = _whole("degree", degree, 0)
+        if s > self.dim:
+            raise InputError(f"degree={s}: on a cube of {self.dim} dimensions it is from 0 to {self.dim}.")
+        square = float(self.squares[s])
+        return math.sqrt(square) if square > self.rounding[s] else 0.0
 
 
 def cube_spectrum(values: Float[np.ndarray, " distances"]) -> CubeSpectrum:

@@ -55,6 +55,11 @@ def corollary71_samples(dim: int, alpha: float | int) -> float:
     """
     check_count("dim", dim)
     check_alpha(alpha)
+    if alpha >= 1:
+        raise InputError(
+            f"alpha={alpha:g}: Corollary 7.1 is about α below a constant, α in (0, 1). From α = 1 on Lemma D.2, which "
+            "it rests on, is not stated, and α⁴ is no less than the α² of not learning G: take a smaller α."
+        )
     return dim / alpha**8
 
 

@@ -37,9 +37,9 @@ class ProductRisk:
 
 
 def product_risk(
-    kernel: CubeKernel, X: object, beta: Float[np.ndarray, "*paths n k"], coordinates: Sequence[int], alpha: float | int
+    kernel: object, X: object, beta: Float[np.ndarray, "*paths n k"], coordinates: Sequence[int], alpha: float | int
 ) -> ProductRisk:
-    """The error of f = Σ_j β_j K(·, x_j) on the target of Theorem 2 with S* = `coordinates`.
+    """The error of f = Σ_j β_j K(·, x_j) on the target of Theorem 2 with S* = `coordinates`, K a `CubeKernel`.
 
     Several β at once share one matrix. Time O(n²(d + k)), memory 3n².
 
@@ -50,6 +50,13 @@ def product_risk(
     (array([1.25, 1.25]), array(2.5))
     """
     corners, chosen = signs(X), tuple(coordinates)
+    if not isinstance(kernel, CubeKernel):
+        raise InputError(
+            f"kernel is {kernel!r}, of type {type(kernel).__name__}: expected its table on the cube, "
+            f"kernels.CubeKernel.of(kernel, {corners.shape[1]})."
+        )
+    if kernel.dim != corners.shape[1]:
+        raise InputError(f"{kernel.name} is a table for {kernel.dim} dimensions, and X has {corners.shape[1]} columns.")
     check_sizes(corners.shape[1], len(chosen))
     check_alpha(alpha)
     if beta.shape[-2:] != (len(corners), len(chosen)):

@@ -12,7 +12,6 @@ largest correlation of a single neuron, |c_k|√(k/d) at w = s (the largest by s
 E(F − y)² = (1 − θ)² at ‖W‖_F = θ√d/(√k|c_k|), 13.06 θ√d for k = 6.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from jaxtyping import Float
 
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
+from offtangent.special.boolean import ENUMERATED, corners
 from offtangent.theory._checks import check_bound
 
 
@@ -79,16 +79,23 @@ def low_norm_parity(dim: int, coordinates: Sequence[int], width: int, *, fit: fl
     seen = parity_correlation(k)
     if seen == 0:
         raise InputError(f"{k} coordinates: a parity of an odd number above 1 is seen by no ReLU without a bias.")
+    if k > ENUMERATED:
+        raise InputError(
+            f"{k} coordinates: this network has a neuron for each of 2^{k} corners, and at most 2^{ENUMERATED} are "
+            f"listed (k = {ENUMERATED}). Its norm needs no list: fit·√dim/(√k·|parity_correlation(k)|) = "
+            f"{fit * math.sqrt(dim / k) / abs(seen):.4g} where 2^k divides the width. A network with fewer neurons, "
+            "trained on the k coordinates, becomes one for dim inputs by padded_copies."
+        )
     copies = width // 2**k
     if width % 2 or not copies:
         raise InputError(f"width={width}: it must be even, and at least 2^k = {2**k} for a parity of {k} coordinates.")
-    corners = np.array(list(itertools.product((1.0, -1.0), repeat=k))).T
-    plus = corners.prod(axis=0) * math.copysign(1.0, seen) > 0
+    neurons = corners(k).T
+    plus = neurons.prod(axis=0) * math.copysign(1.0, seen) > 0
     scale = fit * math.sqrt(dim * width) / (copies * 2**k * k * abs(seen))
     weights = np.zeros((dim, width))
-    for start, side in ((0, corners[:, plus]), (width // 2, corners[:, ~plus])):
-        neurons = np.tile(side, copies)
-        weights[np.asarray(coordinates)[:, None], np.arange(start, start + neurons.shape[1])] = scale * neurons
+    for start, side in ((0, neurons[:, plus]), (width // 2, neurons[:, ~plus])):
+        filled = np.tile(side, copies)
+        weights[np.asarray(coordinates)[:, None], np.arange(start, start + filled.shape[1])] = scale * filled
     return LowNormParity(weights, float(fit))
 
 

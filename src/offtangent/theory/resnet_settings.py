@@ -85,8 +85,15 @@ def theorem1(
     >>> print(*theorem1(F, F, alpha=0.5, width=4096, base_bound=1.0).problems, sep="; ")  # doctest: +ELLIPSIS
     α is above 1/(k p_G 𝔠_s(G)) = 0.25...
     """
-    if not 0 < alpha < 1:
+    if not alpha > 0:
         raise InputError(f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). With α = 0 there is no G to learn.")
+    if alpha >= 1:
+        raise InputError(
+            f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). From α = 1 on Lemma D.2, that W⋆ and V⋆ exist, is not "
+            "stated, nor are Lemma D.3 and the descent of Claims D.6 and D.7, which start from it; and a bound of "
+            "order α⁴ would be no less than the α² of not learning G. Lemma D.1 is left: resnet_settings(tau_w=…, "
+            "tau_v=…) checks its conditions for any radii."
+        )
     if base.outputs != composite.outputs:
         raise InputError(f"F has {base.outputs} outputs and G has {composite.outputs}: both map to the same k.")
     tau_w = base.outputs * base.terms * base.smooth

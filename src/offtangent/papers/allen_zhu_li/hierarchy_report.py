@@ -48,8 +48,8 @@ def _together(cell: Any, data: Any) -> list[Claim]:
             ratio_interval(missed["first"], ones), 1.0, strict=True, inside=False, **words,
             statement="the first hidden layer learns F: out₁ is nearer to F than nothing is",
             measured=f"E‖out₁ − F‖²/E‖F‖², 95 % interval, {_where(cell)}",
-            note="Section 2.1 says it of intuition. Nothing holds out₁ at F: the second layer sees it, and can take away "
-            "what there is besides.",
+            note="Section 2.1 says so of intuition. Nothing holds out₁ at F: the second layer sees it, and can take "
+            "away what there is besides.",
         ),
         Claim.at_least(
             mean_interval((rest - first).sel(signal="αG(F)").values), 0.0, strict=True, **words,

@@ -58,7 +58,7 @@ class _Group:
         epochs = sorted({cell.epochs for cell, _ in self.pairs})
         spans = [f"{one[0]}" if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in (widths, epochs)]
         seeds = max(cell.seeds for cell, _ in self.pairs)
-        return f"m = {spans[0]}, twice {spans[1]} epochs, {seeds} seed{'s' if seeds > 1 else ''}"
+        return f"m = {spans[0]}, twice {spans[1]} epochs, {_counted(seeds, 'seed')}"
 
     @cached_property
     def networks(self) -> dict[str, np.ndarray]:
@@ -103,9 +103,13 @@ class _Group:
             inside += found.inside
             idle += bool(not found.inside and table[found.chosen].mean() >= 1)
         return (
-            f"Of {len(self.pairs)} grids {inside} have their best, by samples of its own, inside; in {idle} it is on "
-            "an edge, and no better than F = 0."
+            f"Grids whose best, by samples of its own, is inside: {inside} of {len(self.pairs)}; on an edge and no "
+            f"better than F = 0: {idle}."
         )
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _groups(descents: Results) -> list[_Group]:
@@ -136,7 +140,7 @@ def scaled(data: Any, norm: float) -> Float[np.ndarray, "built penalty"]:
 
 def _of_built(cell: Any, data: Any) -> list[Claim]:
     dims, widths = (sorted({int(one) for one in data[name].values}) for name in ("dim", "width"))
-    sizes = f"{data.sizes['size']} sizes, d in {dims}, m in {widths}"
+    sizes = f"{_counted(data.sizes['size'], 'size')}, d in {dims}, m in {widths}"
     least = {norm: (1 - np.minimum(norm / data["exact"].values, 1)).max() ** 2 for _, norm in PAPER}
     listed = "; ".join(f"{norm:g}√d: {least[norm]:.2g} (the paper: {error:g})" for error, norm in PAPER)
     changes = np.stack([data["norm_change"].values, data["output_change"].values])
@@ -164,8 +168,10 @@ def _of_built(cell: Any, data: Any) -> list[Claim]:
             Claim.at_most(
                 max(best[norm] / error for error, norm in PAPER), 1.0, source="Appendix A.1, footnote 13",
                 statement=f"{statement}, by training at d = 6",
-                measured=f"largest error over the paper's, best of {data['error'].size} networks scaled to these norms",
-                note=f"{listed}. {cell.seeds} seeds with {len(cell.penalties)} weight decays each, m = {cell.width}.",
+                measured=f"largest error over the paper's, best of {_counted(data['error'].size, 'network')} scaled to "
+                "these norms",
+                note=f"{listed}. {_counted(cell.seeds, 'seed')} with {_counted(len(cell.penalties), 'weight decay')} "
+                f"each, m = {cell.width}.",
             )
         )  # fmt: skip
     if copied.any():
@@ -173,7 +179,7 @@ def _of_built(cell: Any, data: Any) -> list[Claim]:
             Claim.at_most(
                 float(changes[:, copied].max()), ROUNDING, source="Appendix A.1, footnote 13",
                 statement="padding with zeros and copying neurons keep all outputs and ‖W‖_F/√d",
-                measured=f"largest relative change at {int(copied.sum())} sizes (d, m), those that copies fill",
+                measured=f"largest relative change at {_counted(int(copied.sum()), 'size')} (d, m) filled by copies",
             )
         )  # fmt: skip
     return found
@@ -190,7 +196,7 @@ def _of_tests(group: _Group) -> list[Claim]:
     return [
         Claim.at_least(
             float(all_["test"][best]), group.level, statement=statement, **words,
-            measured=f"smallest of {len(all_['test'])} test errors, as the paper chooses, {group.where}",
+            measured=f"smallest of {_counted(len(all_['test']), 'test error')}, as the paper chooses, {group.where}",
             note=f"{group.told(best)}.{each} The paper tells neither start nor momentum nor epochs of its search.",
         ),
         Claim.at_least(
@@ -232,7 +238,7 @@ def _of_bound(group: _Group) -> Claim:
         float((all_["gap"][some] / (2 * unit * all_["norm"][some])).max()), 1.0,
         source="Appendix A.1, Rademacher complexity",
         statement=f"{group.title}: the mean of |F − y| is larger on new samples by at most 2 · 2‖W‖_F/√N",
-        measured=f"largest ratio of the two sides, {int(some.sum())} networks, {group.where}",
+        measured=f"largest ratio of the two sides, {_counted(int(some.sum()), 'network')}, {group.where}",
         note=f"2‖W‖_F/√N is {unit * PAPER[0][1]:.3g} for the hand-built network with 0.12, {trained}"
         f"{unit * all_['norm'].max():.3g} at most. F = 0 has an error of 1.",
     )  # fmt: skip

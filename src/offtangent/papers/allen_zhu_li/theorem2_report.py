@@ -53,13 +53,13 @@ def _enumerated(results: Results) -> Iterator[Claim]:
     worst = max(float(max(data["norm"].max(), data["function"].max())) for _, data in found)
     yield Claim.at_most(
         worst, EXACT, source="Proposition E.1",
-        statement=r"$\sum_j K(x, x_j)\beta_j = \sum_S \lambda_S u_S \chi_S(x)$ and $\|\beta\|_K^2 = \|u\|_F^2$",
+        statement="Σ_j K(x, x_j)β_j = Σ_S λ_S u_S χ_S(x) and ‖β‖_K² = ‖u‖_F²",
         measured=f"largest difference of the functions at all corners and, relatively, of the norms; six kernels, "
         f"three λ, {where}",
     )  # fmt: skip
     ratios = [_needed(cell, data) for cell, data in found]
     small = np.concatenate(ratios)
-    statement = r"an output with an error of at most α²/4 has $\|u_i\| \ge \alpha / 2|\lambda_S|$"
+    statement = "an output with an error of at most α²/4 has ‖u_i‖ ≥ α/2|λ_S|"
     if not small.size:
         yield Claim.not_testable(
             source="Lemma E.2", statement=statement, profile="laptop", why="No regression had so small an error."
@@ -72,8 +72,8 @@ def _enumerated(results: Results) -> Iterator[Claim]:
         )  # fmt: skip
     yield Claim.at_most(
         max(float(data["polarised"]) for _, data in found), EXACT, source="Corollary 7.1, Section E.4",
-        statement=r"Corollary 7.1's F and G, the latter $2^k$ ridges of degree k by polarisation, give "
-        r"$k^{-1/2} H$ of Theorem 2",
+        statement="Corollary 7.1's F and G, the latter 2^k ridges of degree k by polarisation, give k^(−1/2) H of "
+        "Theorem 2",
         measured=f"largest difference at all corners, times √k; {where}",
     )  # fmt: skip
 
@@ -91,8 +91,8 @@ def _lemma_e3(results: Results) -> Iterator[Claim]:
     seeds = f"{held[0][0].seeds} draws for each of d = {', '.join(str(cell.dim) for cell, _ in held)}"
     yield Claim.at_most(
         max(float(data["misfit"].max()) for _, data in held), EXACT, source="Lemma E.3",
-        statement=r"the memorising u′ has $\phi(u', x_j) = y_j$ at every sample, with characters of size k alone",
-        measured=f"largest |φ(u′, x_j) − y_j| where $\\Phi^T\\Phi$ can be inverted, {seeds}",
+        statement="the memorising u′ has φ(u′, x_j) = y_j at every sample, with characters of size k alone",
+        measured=f"largest |φ(u′, x_j) − y_j| where ΦᵀΦ can be inverted, {seeds}",
     )  # fmt: skip
     ratios = []
     for cell, data in held:
@@ -101,11 +101,11 @@ def _lemma_e3(results: Results) -> Iterator[Claim]:
         ratios.append((data["quadratic"].values / bounds)[good].ravel())
     yield Claim.at_most(
         float(np.concatenate(ratios).max()), 1.0, source="Lemma E.3",
-        statement=r"where $\Phi^T\Phi \succeq \Lambda/2$, $\|u'\|^2 \le 400\|y\|^2 / ((d/5)^k \lambda_o^2)$",
+        statement="where ΦᵀΦ ⪰ Λ/2, ‖u′‖² ≤ 400‖y‖²/((d/5)^k λ_o²)",
         measured=f"largest ratio of the two sides, {seeds}",
         note="The bound keeps 0.5 % of the characters, and (d/5)^k for C(d, k): it is far from tight.",
     )  # fmt: skip
-    statement = r"$\lambda_{\min}(\Phi^T\Phi) \ge \Lambda/2$ with high probability"
+    statement = "λ_min(ΦᵀΦ) ≥ Λ/2 with high probability"
     for cell, data in _of(results, "Inside"):
         yield Claim.at_least(
             float(data["smallest"].min()), 0.5, source="Lemma E.3", statement=f"{statement}: d = {cell.dim}",
@@ -132,7 +132,7 @@ def _argument(results: Results) -> Iterator[Claim]:
     where = f"{len({cell.kernel for cell in cells})} kernels, all N and λ, {cells[0].seeds} seeds"
     yield Claim.at_least(
         min(float(data["slack"].min()) for _, data in regressions), -EXACT, source="Lemma E.2",
-        statement=r"every output errs by $(\alpha - |\lambda_S| \|u_i\|)_+^2$ or more",
+        statement="every output errs by (α − |λ_S|‖u_i‖)₊² or more",
         measured=f"smallest excess over it, in units of α², {where}, d = {_dims(cells)}",
     )  # fmt: skip
     ratios, floors, covered = [], [], []
@@ -149,7 +149,7 @@ def _argument(results: Results) -> Iterator[Claim]:
         return
     yield Claim.at_most(
         float(np.sqrt(np.concatenate(ratios).max())), 1.0 + EXACT, source="Theorem 2, its proof",
-        statement=r"a solution of (3.1) is no larger than the memorising one, $\|u_i\| \le \|u'_i\|$",
+        statement="a solution of (3.1) is no larger than the memorising one, ‖u_i‖ ≤ ‖u′_i‖",
         measured=f"largest ‖u_i‖/‖u′_i‖, {where}",
     )  # fmt: skip
     lowest = np.concatenate(floors)
@@ -157,8 +157,7 @@ def _argument(results: Results) -> Iterator[Claim]:
     if lowest.size:
         yield Claim.at_least(
             float(lowest.min()), degree / 4, strict=True, source="Theorem 2, its proof",
-            statement=r"where $2\lambda\|u'_i\| < \alpha$ for all outputs, every kernel errs by more than kα²/4, "
-            "whatever λ",
+            statement="where 2λ‖u′_i‖ < α for all outputs, every kernel errs by more than kα²/4, whatever λ",
             measured=f"smallest error/α² over λ, of {lowest.size} regressions; all seeds of {_points(covered)}",
             note="Neither N nor α is asked to be within the theorem's limits: the norms themselves are compared.",
         )  # fmt: skip
@@ -222,13 +221,13 @@ def _printed(results: Results) -> Iterator[Claim]:
         bound = math.sqrt(memorising_bound(4 * cell.degree * n, cell.dim, cell.degree, 1.0))  # |y| ≤ 2
         source = "Theorem 2, its proof"
         words = f"2λ_S/α times the bound on ‖u′‖, d = {cell.dim}, N = {n}"
-        printed = r"the bound on $\|u'\|$ is below α/2|λ_S| for every $\alpha \le 40/(d/5)^{k/4}$"
+        printed = "the bound on ‖u′‖ is below α/2|λ_S| for every α ≤ 40/(d/5)^(k/4)"
         yield Claim.at_most(
             2 * bound / (1e-6 * alpha), 1.0, strict=True, source=source, misprint=True, statement=printed,
             measured=f"{words}, α a millionth of that", note="As printed in Section E.1; ≥ is meant.",
         )  # fmt: skip
         yield Claim.at_most(
-            2 * bound / alpha, 1.0, strict=True, source=source, statement=printed.replace(r"\le", r"\ge"),
+            2 * bound / alpha, 1.0, strict=True, source=source, statement=printed.replace("≤", "≥"),
             measured=f"{words}, α = {alpha:g}",
         )  # fmt: skip
 
@@ -307,6 +306,7 @@ def _norms(held: list[tuple[Any, Any]]) -> Figure:
         most = max(most, int(max(cell.samples)))
         band = (ratio[:, known].min(axis=0), ratio[:, known].max(axis=0))
         line(plot, sizes, ratio[:, known].mean(axis=0), name=f"d = {cell.dim}", colour=shades[cell.dim], band=band)
+        plot.data[-1].mode = "lines+markers"  # where one N alone has a u′, a line has nothing to show
     line(plot, np.array([3.0, most]), np.ones(2), name="α/2λ, what learning needs", colour="grey", dash="dash")
     style(plot, x="samples N", y="2λ‖u′‖/α, the largest output", log_x=True, log_y=True)
     caption = (
