@@ -74,6 +74,30 @@ def test_descent_fits_its_samples(method):
     assert found["train"].values.mean(axis=-1).min() < 0.5 * 4 * (1 + 0.3**2)
 
 
+@pytest.mark.usefixtures("one_grid")
+def test_a_refined_cell_has_networks_halfway_to_the_neighbours_of_the_best():
+    found = fig2.run(replace(TINY, refined=True))
+    known = np.isfinite(found["choose"].values).all(axis=-1)
+    assert known.sum() == len(found["rate"]) == 3
+    assert found["rate"].values == pytest.approx([0.08, 0.16, 0.32])
+
+
+def test_where_the_paper_gives_n_networks_have_more_seeds():
+    seeds = {(cell.method, cell.samples): cell.seeds for cell in fig2.cells(fig2.PROFILES["paper"])}
+    assert (seeds["3resnet", 1000], seeds["3resnet", 2000], seeds["2layer (NTK)", 1000]) == (10, 3, 3)
+
+
+def test_methods_of_different_seeds_are_compared_on_those_that_they_share():
+    pairs = []
+    for cell, data in planted():
+        if cell.method in _methods.NETWORKS:
+            pairs.append((cell, data))
+        else:
+            pairs.append((replace(cell, seeds=2), data.isel(seed=slice(2))))
+    cheap = tuple((cell, data * 0.5 if cell.method == "2layer (NTK)" else data) for cell, data in pairs)
+    assert len(verdicts(Results("paper", cheap))) == 5
+
+
 def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
     """The ridge solution in the parameters themselves, from the Jacobian, next to the kernel's."""
     problem = _methods.Problem(_methods.target("small", 0.3, 1.0), 12, 0)

@@ -91,22 +91,28 @@ def _signals(problems: list[_methods.Problem]) -> tuple[Array, Array]:
     return jnp.asarray(np.stack(inputs, axis=1), jnp.float32), jnp.asarray(np.stack(each, axis=1), jnp.float32)
 
 
-def together(problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str) -> xr.Dataset:
+def together(
+    problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str, refined: bool = False
+) -> xr.Dataset:
     """Both layers at once: `test` of each seed, `learnt` and `missed` along training, and what the grid chose."""
     nets, rows = _methods.together("3resnet", problems, width)
     found = _methods.sweep(
         _methods.HalfDistances(nets), _origin(nets), _methods.initial(nets), rows["train"],
         lambda params: {part: _methods.stacked(nets, params, *_on_device(rows[part])) for part in ("choose", "test")},
-        rates=_methods.RATES["3resnet"], epochs=epochs, precision=precision,
+        rates=_methods.RATES["3resnet"], epochs=epochs, precision=precision, refined=refined,
         record={"seen": _Seen(_of_both, nets, *_signals(problems))}, looks=looks,
     )  # fmt: skip
     return _dataset(found)
 
 
-def one_by_one(problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str) -> xr.Dataset:
+def one_by_one(
+    problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str, refined: bool = False
+) -> xr.Dataset:
     """The first layer to its end, then the second: the same for the second, and `alone_…` for the first by itself."""
     nets, rows = _methods.together("3resnet", problems, width)
-    words: dict[str, Any] = {"rates": _methods.RATES["3resnet"], "epochs": epochs, "precision": precision}
+    words: dict[str, Any] = {
+        "rates": _methods.RATES["3resnet"], "epochs": epochs, "precision": precision, "refined": refined,
+    }  # fmt: skip
     objective, origin, weights = _First(nets), _origin(nets), _methods.initial(nets)
     signals = _signals(problems)
 

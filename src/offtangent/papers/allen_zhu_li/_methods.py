@@ -29,6 +29,7 @@ KINDS = ("", " (NTK)", " (last)")
 METHODS = tuple(network + kind for kind in KINDS for network in NETWORKS)
 ALPHA = 0.3
 EPOCHS = 400  # the paper's, with the first rate
+PAPER_SAMPLES = 1000  # of Figure 2(a), the only N that the paper gives
 BATCH = 50
 RATES = {"3resnet": (0.08, 0.32, 1.28), "3layer": (0.08, 0.32, 1.28), "2layer": (0.32, 1.28, 5.12)}
 DECAYS = (0.0, 1e-4, 1e-3, 1e-2)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval, ratio_interval
+from offtangent.lab import Claim, Interval, Results, mean_interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
 from offtangent.report import Figure, line, new_plot, points, style
 from offtangent.training import Search
@@ -13,7 +13,6 @@ from offtangent.training import Search
 COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}
 SYMBOLS = {"": "circle", " (NTK)": "triangle-up", " (last)": "square"}
 DASHES = {"": "solid", " (NTK)": "dash", " (last)": "dot"}
-PAPER_SAMPLES = 1000  # of (a), the only number that the paper gives
 PANELS = {"a": ("samples", "training samples N"), "b": ("width", "width m"), "c": ("beta", "α/β")}
 
 
@@ -46,12 +45,17 @@ class _Panel:
     def best_other(self, place: Any) -> str:
         return min(self.others(place), key=lambda method: float(self.errors(method, place).mean()))
 
+    def over(self, method: str, place: Any) -> str:
+        """Of which seeds an interval is, and where."""
+        symbol = {"samples": "N", "width": "m", "beta": "β"}[self.field]
+        return f"95 % interval of {len(self.errors(method, place))} seeds, {symbol} = {place:g}"
+
     @property
     def where(self) -> str:
         cell = self.results.pairs[0][0]
         dim, outputs = _methods.sizes(self.function)
         width = "" if self.panel == "b" else f"m = {cell.width}, "
-        return f"d = {dim}, k = {outputs}, {width}{cell.epochs} + {cell.epochs} epochs, {cell.seeds} seeds"
+        return f"d = {dim}, k = {outputs}, {width}{cell.epochs} + {cell.epochs} epochs"
 
     @property
     def inside(self) -> bool:
@@ -107,7 +111,7 @@ def _against_samples(panel: _Panel) -> list[Claim]:
             ours[below[0]] if below else ours[last], panel.level, strict=True, **words,
             statement=f"{head}3resnet learns αG(F) to some non-trivial accuracy: its error is below "
             f"kα² = {panel.level:.3g}",
-            measured=f"mean of ‖out − y‖², 95 % interval, N = {below[0] if below else last}, {panel.where}",
+            measured=f"mean of ‖out − y‖², {panel.over('3resnet', below[0] if below else last)}, {panel.where}",
             note=f"{listed}. {_choice(panel, '3resnet', below[0] if below else last)}",
         )
     ]  # fmt: skip
@@ -126,34 +130,42 @@ def _against_samples(panel: _Panel) -> list[Claim]:
         Claim.at_least(
             mean_interval(panel.errors(best[at], at)), panel.level, inside=panel.inside, **words,
             statement=f"{head}there is an N at which 3resnet is the only method below kα²",
-            measured=f"mean error of the best other method, {best[at]}, 95 % interval, N = {at}, {panel.where}",
+            measured=f"mean error of the best other method, {best[at]}, {panel.over(best[at], at)}, {panel.where}",
             note=f"{told} {_choice(panel, best[at], at)}",
         ),
         Claim.at_most(
-            ratio_interval(panel.errors("3resnet", at), panel.errors(best[at], at)), 1.0, strict=True, **words,
+            _ratio(panel.errors("3resnet", at), panel.errors(best[at], at)), 1.0, strict=True, **words,
             statement=f"{head}3resnet's error is below that of every other method",
-            measured=f"its error over the best other method's, {best[at]}, 95 % interval, N = {at}, {panel.where}",
+            measured=f"its error over the best other method's, {best[at]}, {panel.over(best[at], at)}, {panel.where}",
         ),
     ]  # fmt: skip
 
 
+def _ratio(ours: Float[np.ndarray, " s"], theirs: Float[np.ndarray, " t"]) -> Interval:
+    """Over the seeds that both have."""
+    both = min(len(ours), len(theirs))
+    return ratio_interval(ours[:both], theirs[:both])
+
+
 def _with_a_thousand(panel: _Panel) -> list[Claim]:
     """The paper's own number, for the target that it has it for."""
-    if panel.target != "version 1" or PAPER_SAMPLES not in panel.places("3resnet") or not panel.inside:
+    if panel.target != "version 1" or _methods.PAPER_SAMPLES not in panel.places("3resnet") or not panel.inside:
         return []
-    at = PAPER_SAMPLES
-    best, where = panel.best_other(at), f"95 % interval, N = {at}, {panel.where}"
+    at = _methods.PAPER_SAMPLES
+    best = panel.best_other(at)
     words: dict[str, Any] = {"source": "Section 6, Figure 2(a)"}
     return [
         Claim.at_most(
             mean_interval(panel.errors("3resnet", at)), panel.level, strict=True, **words,
             statement=f"with {at} samples 3resnet learns αG(F) to some non-trivial accuracy",
-            measured=f"mean of ‖out − y‖², {where}", note=_choice(panel, "3resnet", at),
+            measured=f"mean of ‖out − y‖², {panel.over('3resnet', at)}, {panel.where}",
+            note=_choice(panel, "3resnet", at),
         ),
         Claim.at_least(
             mean_interval(panel.errors(best, at)), panel.level, **words,
             statement=f"with {at} samples no other method does",
-            measured=f"mean error of the best other method, {best}, {where}", note=_choice(panel, best, at),
+            measured=f"mean error of the best other method, {best}, {panel.over(best, at)}, {panel.where}",
+            note=_choice(panel, best, at),
         ),
     ]  # fmt: skip
 
@@ -188,7 +200,7 @@ def _against_beta(panel: _Panel) -> list[Claim]:
             mean_interval(panel.errors("3resnet", worst)), panel.level, strict=True,
             source="Section 6, Figure 2(c)", inside=panel.inside,
             statement=f"{_title(panel.target)}: 3resnet learns αG(F) as long as α/β ≤ 1",
-            measured=f"mean error at the worst such β, {worst:g}, 95 % interval, N = {cell.samples}, {panel.where}",
+            measured=f"mean error at the worst β, {panel.over('3resnet', worst)}, N = {cell.samples}, {panel.where}",
             note=f"{listed}.",
         )
     ]  # fmt: skip
@@ -210,17 +222,18 @@ def _figure(panel: _Panel) -> Figure:
         places = panel.places(method)
         if len(places) < 2 and panel.panel != "a":
             continue
-        errors = np.stack([panel.errors(method, place) for place in places])
+        errors = [panel.errors(method, place) for place in places]
+        means, lowest, highest = (np.array([f(one) for one in errors]) for f in (np.mean, np.min, np.max))
         x = np.array([_shown(panel, place) for place in places])
         order = x.argsort()
         every += x.tolist()
         looks: dict[str, Any] = {"name": method, "colour": COLOURS[network]}
-        looks["band"] = (errors.min(axis=1)[order], errors.max(axis=1)[order])
+        looks["band"] = (lowest[order], highest[order])
         if len(places) < 2:
-            points(plot, x, errors.mean(axis=1), symbol=SYMBOLS[f" {kind}" if kind else ""], **looks)
+            points(plot, x, means, symbol=SYMBOLS[f" {kind}" if kind else ""], **looks)
         else:
             dash = DASHES[f" {kind}" if kind else ""]
-            line(plot, x[order], errors.mean(axis=1)[order], dash=dash, **looks)
+            line(plot, x[order], means[order], dash=dash, **looks)
     ends = np.array([min(every), max(every)])
     line(plot, ends, np.full(2, panel.level), name="kα²", colour="grey", dash="dot")
     style(plot, x=PANELS[panel.panel][1], y="test error, E‖out − y‖²", log_x=True, log_y=True)

@@ -34,6 +34,7 @@ class Layers:
     seeds: int
     looks: int
     precision: str = "highest"
+    refined: bool = False  # whether the grids are refined around their best
 
 
 @dataclass(frozen=True)
@@ -45,21 +46,19 @@ class Config:
     seeds: int
     looks: int = 20
     precision: str = "highest"
+    refined: bool = False
 
 
 PROFILES = {
     "smoke": Config("small", (500,), 64, 20, 3, looks=10),
     "laptop": Config("version 1", (2000,), 160, 40, 3),
-    "paper": Config("version 1", (1000, 2000, 4000), 1000, 400, 5, precision="tensorfloat32"),
+    "paper": Config("version 1", (1000, 2000, 4000), 1000, 400, 5, precision="tensorfloat32", refined=True),
 }
 
 
 def cells(config: Config) -> list[Layers]:
-    return [
-        Layers(way, config.target, n, config.width, config.epochs, config.seeds, config.looks, config.precision)
-        for n in config.samples
-        for way in _layers.WAYS
-    ]
+    sizes = (config.width, config.epochs, config.seeds, config.looks, config.precision, config.refined)
+    return [Layers(way, config.target, n, *sizes) for n in config.samples for way in _layers.WAYS]
 
 
 def cost(cell: Layers) -> Cost:
@@ -74,7 +73,9 @@ def run(cell: Layers) -> xr.Dataset:
     function = _methods.target(cell.target, _methods.ALPHA, 1.0)
     problems = [_methods.Problem(function, cell.samples, seed) for seed in range(cell.seeds)]
     way = {"together": _layers.together, "layer by layer": _layers.one_by_one}[cell.way]
-    found = way(problems, width=cell.width, epochs=cell.epochs, looks=cell.looks, precision=cell.precision)
+    found = way(
+        problems, width=cell.width, epochs=cell.epochs, looks=cell.looks, precision=cell.precision, refined=cell.refined
+    )
     steps = _methods.steps_of(cell.samples, cell.epochs)
     return found.assign_coords(
         part=list(_layers.PARTS), signal=list(_layers.SIGNALS), look=_methods.looks_at(steps, cell.looks)
