@@ -219,7 +219,7 @@ def _general_position(cell: Any, data: xr.Dataset, positions: Results) -> list[C
         return []
     lower, upper = float(data["lower"]), float(data["upper"])
     letter, source = ("z", "Theorem 5") if cell.setting == "features" else ("x", "Theorem 4")
-    statement = f"{NAMES[cell.setting]}: $\\sigma_{{\\min}}[{letter}_j \\otimes {letter}_j] > 0$"
+    statement = f"{NAMES[cell.setting]}: σ_min[{letter}_j ⊗ {letter}_j] > 0"
     where = f"{cell.data}, all n = {cell.samples} samples, seed {cell.seed}"
     note = f"σ_min is {_range(data)}, next to a norm of {float(data['largest']):.3g}."
     bare = [found for _, found in positions.where(setting="plain")]

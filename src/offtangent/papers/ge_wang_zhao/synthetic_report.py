@@ -49,7 +49,7 @@ def _of(method: str, results: Results) -> list[Claim]:
         return [
             Claim.at_least(
                 float((last / zero).min()), 1.0, source="Section 2.3", measured=f"smallest f/f(0), {where}",
-                statement="gradient descent from W = 0, a saddle with ∇f = 0, stays there",
+                statement="gradient descent from W = 0 stays there: ∇f = MWA = 0, an identity",
                 note=f"λ_min(∇²f) = −‖M‖ is {_ends(results, 'lowest').max():.2g} there: it has a way down.",
             )
         ]  # fmt: skip
