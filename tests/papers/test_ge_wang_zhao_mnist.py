@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import faults
-from offtangent import data
 from offtangent.lab import Results
 from offtangent.papers.ge_wang_zhao import mnist
 
@@ -74,13 +73,18 @@ def test_the_best_that_two_layers_can_do_is_a_least_squares_fit_of_all_products(
     assert np.isnan(mnist._least(replace(cell, setting="noisy"), y))
 
 
-@pytest.mark.skipif(not data.available("mnist"), reason="MNIST is not here")
-def test_the_papers_features_have_the_papers_scale():
-    """E z_i = 0.15² ‖x̄‖²."""
-    cell = mnist.Position("mnist", "features", 300, 100, 750, 0)
-    lengths, z = np.sum(mnist._directions(cell)[0] ** 2, axis=1), mnist._inputs(cell)[0]
-    assert z.shape == (300, 750)
-    assert np.sqrt(z.mean(axis=1) / lengths).mean() == pytest.approx(0.15, rel=0.01)
+@pytest.mark.parametrize(("source", "scale"), [("mnist", 0.15), ("digits", (3 * 30) ** -0.25)])
+def test_the_papers_features_have_the_papers_scale(monkeypatch, source, scale):
+    given, gaussian = {}, mnist.PolynomialNet.gaussian
+
+    def noted(**words):
+        given.update(words)
+        return gaussian(**words)
+
+    monkeypatch.setattr(mnist.PolynomialNet, "gaussian", staticmethod(noted))
+    monkeypatch.setattr(mnist, "_directions", lambda _: (np.ones((2, 10)), np.ones(2), np.ones((1, 10)), np.ones(1)))
+    mnist._inputs(mnist.Position(source, "features", 2, 10, 30, 0))
+    assert given["scale"] == pytest.approx(scale)
 
 
 def test_several_seeds_are_judged_together_by_their_worst_and_by_an_interval(smoke):
