@@ -20,9 +20,6 @@ import browser
 if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=2 {os.environ.get('XLA_FLAGS', '')}".strip()
 
-# XLA's own passes take another sixth. Experiments run with all of them, and the benchmarks.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-
 # What one process has compiled the others need not: the workers of this session, and all processes that tests start,
 # share a folder of compiled programs, which goes with the session. JAX looks a program up by its text, the flags and
 # the versions. It writes files in place, so that another process may read half of one: then JAX warns, and compiles;
