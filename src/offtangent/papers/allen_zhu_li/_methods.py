@@ -32,7 +32,7 @@ EPOCHS = 400  # the paper's, with the first rate
 PAPER_SAMPLES = 1000  # of Figure 2(a), the only N that the paper gives
 BATCH = 50
 RATES = {"3resnet": (0.08, 0.32, 1.28), "3layer": (0.08, 0.32, 1.28), "2layer": (0.32, 1.28, 5.12)}
-DECAYS = (0.0, 1e-4, 1e-3, 1e-2)
+DECAYS, COARSE = (0.0, 1e-4, 1e-3, 1e-2), (0.0, 1e-3, 1e-2)  # where the grid is refined, and where it is not
 CHOOSING, TESTS = 1000, 2000
 LOST = 100.0  # times E‖y‖²/2: a loss above it is no longer looked at
 TARGETS = ("small", "version 1", "later")
@@ -160,7 +160,7 @@ def sweep(
         seen = {name: np.moveaxis(values, 0, -1) for name, values in history.records.items()}
         return {name: np.asarray(table) for name, table in measure(history.params).items()} | seen
 
-    found = search(evaluate, rates, DECAYS, by="choose")
+    found = search(evaluate, rates, DECAYS if refined else COARSE, by="choose")
     return refine(found, evaluate) if refined else found
 
 
