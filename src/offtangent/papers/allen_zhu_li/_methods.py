@@ -191,22 +191,18 @@ def regress(name: str, kind: str, problem: Problem, *, width: int) -> dict[str, 
     net: Any = network(name, problem.function, width, key=jax.random.fold_in(jax.random.key(problem.seed), 1))
     (X, Y), (C, to_choose), (T, to_test) = (problem.rows(part) for part in ("train", "choose", "test"))
     if kind == " (last)":
-        K, across, further = (
-            empirical_conjugate(net.features, net.origin, *pair).astype(float) for pair in ((X,), (C, X), (T, X))
-        )
+        K, across, further = (empirical_conjugate(net.features, net.origin, *pair) for pair in ((X,), (C, X), (T, X)))
         at_start = [np.zeros_like(one) for one in (Y, to_choose, to_test)]
     else:
-        K, across, further = (layered_ntk(net, net.origin, *pair).astype(float) for pair in ((X,), (C, X), (T, X)))
+        K, across, further = (layered_ntk(net, net.origin, *pair) for pair in ((X,), (C, X), (T, X)))
         at_start = [np.asarray(net(net.origin, jnp.asarray(one, jnp.float32)), float) for one in (X, C, T)]
     columns = Y.shape[1] if kind == " (last)" else 1
     wanted, chooses = ((y - f).reshape(-1, columns) for y, f in zip((Y, to_choose), at_start, strict=False))
     path = _regressions.path(K, wanted, across, chooses)
     k = sizes(problem.function)[1]
-    errors = [
-        float((((further @ beta).reshape(-1, k) + at_start[2] - to_test) ** 2).sum(axis=1).mean())
-        for beta in path.betas
-    ]
-    return {"test": errors[path.chosen], "best": min(errors), "inside": float(path.inside)}
+    moved = _regressions.applied(further, path.betas).reshape(len(path.betas), -1, k)
+    errors = ((moved + at_start[2] - to_test) ** 2).sum(axis=2).mean(axis=1)
+    return {"test": float(errors[path.chosen]), "best": float(errors.min()), "inside": float(path.inside)}
 
 
 def unlearnt(function: Hierarchy) -> float:

@@ -5,6 +5,7 @@ changed that error by less than a thousandth, or 10⁻⁶ of the labels: then th
 Nλ are given relative to k(x, x).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -51,12 +52,13 @@ def path(
     Time n³/3 for each of eight λ or more.
     """
     size, factors = float(K[0, 0]), STEP ** np.arange(AT_ONCE)
+    solve = _solver(K, Y)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(first: float, where: int) -> None:
         ridges = first * factors
-        betas = _solved(K, Y, ridges * size)
-        errors = ((to_choose @ betas - labels) ** 2).sum(axis=(1, 2)) / (labels**2).sum()
+        betas = solve(ridges * size)
+        errors = ((applied(to_choose, betas) - labels) ** 2).sum(axis=(1, 2)) / (labels**2).sum()
         parts.insert(where, (ridges, betas, errors))
 
     add(START, 0)
@@ -77,19 +79,45 @@ def _open(errors: np.ndarray, end: int) -> bool:
     return bool(errors.argmin() == end % len(errors) and inner - errors[end] > STILL * errors[end] + NOTHING)
 
 
-def _solved(
-    K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"], ridges: Float[np.ndarray, " r"]
-) -> Float[np.ndarray, "r n k"]:
-    """(K + ridge·I)⁻¹Y for each ridge."""
+def applied(across: Float[np.ndarray, "c n"], betas: Float[np.ndarray, "r n k"]) -> Float[np.ndarray, "r c k"]:
+    """The functions that the solutions are, at other samples, by one pass over their kernel with these."""
+    columns = np.moveaxis(betas, 0, 1).reshape(betas.shape[1], -1)
+    if betas.shape[1] <= HOST:
+        values = across @ columns
+    else:
+        with jax.enable_x64(True):
+            values = np.asarray(_on_device(across) @ columns)
+    return np.moveaxis(values.reshape(len(across), len(betas), -1), 1, 0)
+
+
+def _solver(
+    K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"]
+) -> Callable[[Float[np.ndarray, " r"]], Float[np.ndarray, "r n k"]]:
+    """Give ridges ↦ (K + ridge·I)⁻¹Y, with K brought to the device once."""
     if len(K) <= HOST:
-        shifted = (K + ridge * np.eye(len(K)) for ridge in ridges)
-        return np.stack([scipy.linalg.cho_solve(scipy.linalg.cho_factor(one), Y) for one in shifted])
+
+        def here(ridges: Float[np.ndarray, " r"]) -> Float[np.ndarray, "r n k"]:
+            shifted = (K + ridge * np.eye(len(K)) for ridge in ridges)
+            return np.stack([scipy.linalg.cho_solve(scipy.linalg.cho_factor(one), Y) for one in shifted])
+
+        return here
     with jax.enable_x64(True):
-        return np.asarray(_solve(jnp.asarray(K), jnp.asarray(Y), jnp.asarray(ridges)))
+        held = _on_device(K)
+
+    def there(ridges: Float[np.ndarray, " r"]) -> Float[np.ndarray, "r n k"]:
+        with jax.enable_x64(True):
+            return np.asarray(_solve(held, jnp.asarray(Y), jnp.asarray(ridges)))
+
+    return there
+
+
+def _on_device(values: Float[np.ndarray, "a b"]) -> Float[Array, "a b"]:
+    """In float64, which a float32 becomes there: it travels as it is."""
+    return jax.device_put(values).astype(jnp.float64)
 
 
 @jax.jit
-def _solve(K: Float[Array, "n n"], Y: Float[Array, "n k"], ridges: Float[Array, "r"]) -> Float[Array, "r n k"]:
+def _solve(K: Float[Array, "n n"], Y: Float[Array, "n k"], ridges: Float[Array, " r"]) -> Float[Array, "r n k"]:
     def one(ridge: Array) -> Array:
         factor = jax.scipy.linalg.cho_factor(K + ridge * jnp.eye(len(K), dtype=K.dtype), lower=True)
         return jax.scipy.linalg.cho_solve(factor, Y)
