@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from offtangent.kernels import empirical_ntk, layered_ntk
+from offtangent.kernels import empirical_ntk, layered, layered_ntk
 from offtangent.networks import FullyConnected, ResNet
 
 SIZES = {"dim": 4, "outputs": 3, "width": 10}
@@ -29,3 +29,13 @@ def test_equals_the_products_of_jacobians(name, moved):
     for other in (None, X2):
         truth = dense.dense(other).transpose(0, 2, 1, 3).reshape(18, -1)
         np.testing.assert_allclose(layered_ntk(net, params, X, other), truth, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4])
+def test_does_not_depend_on_the_tiles(monkeypatch, rows):
+    net = NETS["resnet"]
+    X, X2 = (np.asarray(jax.random.normal(jax.random.key(i), (n, 4))) for i, n in ((4, 10), (5, 7)))
+    whole = [layered_ntk(net, net.origin, X, other) for other in (None, X2)]
+    monkeypatch.setattr(layered, "ROWS", rows)
+    for one, other in zip(whole, (None, X2), strict=True):
+        np.testing.assert_allclose(layered_ntk(net, net.origin, X, other), one, rtol=1e-5, atol=1e-5)

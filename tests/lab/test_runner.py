@@ -28,6 +28,16 @@ def test_a_second_run_computes_nothing(sweep, store, same):
     assert second.seconds == first.seconds  # of the work that was done then
 
 
+def test_the_longest_cells_of_an_experiment_come_first(sweep, store):
+    kept = lab.Store.open(store)
+    plan = lab.plan([sweep.experiment], "smoke", kept)
+    costs = (lab.Cost(2.0, 1.0), None, lab.Cost(9.0, 1.0), lab.Cost(5.0, 1.0))
+    jobs = tuple(replace(job, cost=cost) for job, cost in zip(plan.jobs, costs, strict=True))
+    (outcome,) = runner.run(replace(plan, jobs=jobs), kept, lab.Placement("local"))
+    assert sweep.executed == [2, 3, 0, 1]
+    assert [cell.number for cell, _ in outcome.results] == [0, 1, 2, 3]
+
+
 def test_fresh_computes_everything_again(sweep, store):
     sweep.run(store)
     assert (sweep.run(store, fresh=True).computed, len(sweep.executed)) == (4, 8)

@@ -9,7 +9,6 @@ and nothing of the size of the parameters is ever formed: with m neurons the tim
 of Jacobians take m times as long if the layer has m inputs.
 """
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +20,9 @@ from jaxtyping import Array, Float
 from offtangent.networks import FullyConnected, ResNet
 
 HIGHEST = jax.lax.Precision.HIGHEST
+ROWS = 500  # samples of a tile: what is compiled depends on it, and not on n, and a device holds few tiles at a time
+
+_Layers = list[tuple[Array, Array]]  # what enters a layer, n × a, and δ, n × k × m, for every layer
 
 
 def layered_ntk(
@@ -31,21 +33,36 @@ def layered_ntk(
 ) -> Float[np.ndarray, "nk pk"]:
     """The tangent kernel of the hidden weights, as the matrix of all pairs (sample, output): nk × pk, samples first.
 
-    Memory O(nk·pk); in float32. `kernels.empirical_ntk(net, params, X).dense(X2)` has the same in another order.
+    In float32, tile by tile, and without X2 by half of them; memory O(nk·pk) on the host and O(nkm) on the device.
+    `kernels.empirical_ntk(net, params, X).dense(X2)` has the same in another order.
 
     >>> net = FullyConnected.experiment(dim=3, outputs=2, width=8, key=jax.random.key(0))
     >>> layered_ntk(net, net.origin, np.ones((5, 3))).shape
     (10, 10)
     """
-    first = _layers(net, params, jnp.asarray(X, jnp.float32))
-    second = first if X2 is None else _layers(net, params, jnp.asarray(X2, jnp.float32))
-    return np.asarray(sum(_one(*a, *b) for a, b in zip(first, second, strict=True)))
+    first, size = _tiles(net, params, X)
+    second, other = (first, size) if X2 is None else _tiles(net, params, X2)
+    matrix = np.empty((size, other), np.float32)
+    for i, (rows, left) in enumerate(first):
+        for columns, right in second[i if X2 is None else 0 :]:
+            matrix[rows, columns] = _tile(left, right)
+            if X2 is None and rows != columns:
+                matrix[columns, rows] = matrix[rows, columns].T
+    return matrix
+
+
+def _tiles(
+    net: FullyConnected | ResNet, params: Any, X: Float[np.ndarray | Array, "n d"]
+) -> tuple[list[tuple[slice, _Layers]], int]:
+    """What the layers have to say of a few samples at a time, with the rows that these have, and the rows of all."""
+    parts = [jnp.asarray(X[at : at + ROWS], jnp.float32) for at in range(0, len(X), ROWS)]
+    layers = [_layers(net, params, part) for part in parts]
+    ends = np.cumsum([0, *(delta.shape[0] * delta.shape[1] for (_, delta), *_ in layers)])
+    return [(slice(a, b), part) for a, b, part in zip(ends[:-1], ends[1:], layers, strict=True)], int(ends[-1])
 
 
 @eqx.filter_jit
-def _layers(
-    net: FullyConnected | ResNet, params: Any, X: Float[Array, "n d"]
-) -> list[tuple[Float[Array, "n a"], Float[Array, "n k m"]]]:
+def _layers(net: FullyConnected | ResNet, params: Any, X: Float[Array, "n d"]) -> _Layers:
     """The input of each hidden layer, and the derivatives of all outputs by what the layer gives."""
     rows = tuple(jnp.zeros(W.shape[-1]) for W in params)
 
@@ -59,8 +76,12 @@ def _layers(
     return list(zip(net.entering(params, X), backwards, strict=True))
 
 
-@partial(jax.jit, inline=True)
-def _one(
+@jax.jit
+def _tile(first: _Layers, second: _Layers) -> Float[Array, "nk pk"]:
+    return sum((_of_layer(*a, *b) for a, b in zip(first, second, strict=True)), start=jnp.zeros(()))
+
+
+def _of_layer(
     h: Float[Array, "n a"], delta: Float[Array, "n k m"], h2: Float[Array, "p a"], delta2: Float[Array, "p k m"]
 ) -> Float[Array, "nk pk"]:
     inputs = jnp.matmul(h, h2.T, precision=HIGHEST) + 1
