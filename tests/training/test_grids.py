@@ -48,6 +48,19 @@ def test_every_network_takes_the_steps_of_momentum_and_decay_written_out(problem
             np.testing.assert_allclose(found[i, j] + initial, theta, rtol=2e-5, atol=2e-5)
 
 
+def test_parts_of_the_parameters_may_have_decays_of_their_own():
+    """Without gradients a step of rate 1 takes the decay's share away, in each part and each network its own."""
+    params = {"first": jnp.ones((2, 3)), "rest": {"a": jnp.ones((2, 1)), "b": jnp.ones((2, 2))}}
+    decays = {"first": np.array([0.0, 0.5]), "rest": np.array([0.25, 0.0])}
+    optimiser = grid_sgd(np.ones(2), decays, momentum=0.0)
+    steps, _ = optimiser.update(jax.tree.map(jnp.zeros_like, params), optimiser.init(params), params)
+    np.testing.assert_allclose(steps["first"], -np.outer(decays["first"], np.ones(3)))
+    for name, columns in (("a", 1), ("b", 2)):
+        np.testing.assert_allclose(steps["rest"][name], -np.outer(decays["rest"], np.ones(columns)))
+    with pytest.raises(InputError, match="decays"):
+        grid_sgd(np.ones(2), {"first": np.array([-1.0, 0.0]), "rest": np.zeros(2)})
+
+
 def test_a_network_that_diverges_is_held_and_does_not_touch_the_others(problem):
     X, y, _ = problem
     rates, none = np.array([0.1, 1e4]), np.zeros(2)

@@ -25,7 +25,7 @@ MOST = 8  # rows or columns that a search adds
 
 def grid_sgd(
     rates: Float[np.ndarray, "*g"],
-    decays: Float[np.ndarray, "*g"],
+    decays: PyTree[Float[np.ndarray | Array, "*g"]],
     initial: PyTree | None = None,
     *,
     momentum: float = 0.9,
@@ -36,23 +36,25 @@ def grid_sgd(
     .. math:: v \leftarrow \mu v + \nabla L(\theta) + \lambda (\theta_0 + \theta), \qquad
               \theta \leftarrow \theta - \eta\, s(t)\, v
 
-    `initial` is θ₀ where the parameters are displacements from it (without the grid's axes), `schedule` is s.
+    `initial` is θ₀ where the parameters are displacements from it (without the grid's axes), `schedule` is s. For parts
+    of the parameters with decays of their own, `decays` has their structure, or its top: (λ_W, λ_V) for (W, V).
 
     >>> optimiser = grid_sgd(np.array([0.1, 1.0]), np.array([0.0, 0.5]), momentum=0.0)
     >>> theta = jnp.ones((2, 1))
     >>> optimiser.update(jnp.zeros((2, 1)), optimiser.init(theta), theta)[0].ravel().tolist()
     [-0.0, -0.5]
     """
-    for name, values in (("rates", rates), ("decays", decays)):
+    for name, values in (("rates", rates), *(("decays", part) for part in jax.tree.leaves(decays))):
         if not (np.isfinite(values).all() and (np.asarray(values) >= 0).all()):
             raise InputError(f"{name}={values}: learning rates and weight decays are finite and not negative.")
 
-    def each(values: Float[np.ndarray, "*g"], leaf: Array) -> Array:
+    def each(values: Float[np.ndarray | Array, "*g"], leaf: Array) -> Array:
         return jnp.asarray(values, leaf.dtype).reshape(values.shape + (1,) * (leaf.ndim - values.ndim))
 
     def decay(gradients: PyTree, params: PyTree) -> PyTree:
         weights = params if initial is None else jax.tree.map(jnp.add, initial, params)
-        return jax.tree.map(lambda g, w: g + each(decays, g) * w, gradients, weights)
+        own = jax.tree.broadcast(decays, gradients)
+        return jax.tree.map(lambda g, w, decay: g + each(decay, g) * w, gradients, weights, own)
 
     return optax.chain(
         optax.stateless(decay),

@@ -1,6 +1,7 @@
 """The ResNet's two hidden layers, trained together or one after the other, and what each has learnt on the way."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +15,6 @@ from offtangent.networks import Hidden, ResNet
 from offtangent.papers.allen_zhu_li import _methods
 from offtangent.training import Search
 
-WAYS = ("together", "layer by layer")
 PARTS, SIGNALS = ("first", "rest"), ("F", "αG(F)")
 
 
@@ -92,14 +92,25 @@ def _signals(problems: list[_methods.Problem]) -> tuple[Array, Array]:
 
 
 def together(
-    problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str, refined: bool = False
+    problems: list[_methods.Problem],
+    *,
+    width: int,
+    epochs: int,
+    looks: int,
+    precision: str,
+    refined: bool = False,
+    on_first: bool = False,
 ) -> xr.Dataset:
-    """Both layers at once: `test` of each seed, `learnt` and `missed` along training, and what the grid chose."""
+    """Both layers at once: `test` of each seed, `learnt` and `missed` along training, and what the grid chose.
+
+    `on_first`: the decay acts on the first layer alone.
+    """
     nets, rows = _methods.together("3resnet", problems, width)
     found = _methods.sweep(
         _methods.HalfDistances(nets), _origin(nets), _methods.initial(nets), rows["train"],
         lambda params: {part: _methods.stacked(nets, params, *_on_device(rows[part])) for part in ("choose", "test")},
         rates=_methods.RATES["3resnet"], epochs=epochs, precision=precision, refined=refined,
+        spread=lambda decays: Hidden(jnp.asarray(decays), jnp.zeros(decays.shape)) if on_first else decays,
         record={"seen": _Seen(_of_both, nets, *_signals(problems))}, looks=looks,
     )  # fmt: skip
     return _dataset(found)
@@ -159,3 +170,10 @@ def _dataset(found: Search) -> xr.Dataset:
             "missed": (("seed", "part", "look"), seen[:, :, 2]),
         }
     ).assign(rate=found.rates[i], decay=found.decays[j], inside=found.inside)
+
+
+WAYS: dict[str, Callable[..., xr.Dataset]] = {
+    "together": together,
+    "together, decay on W": partial(together, on_first=True),
+    "layer by layer": one_by_one,
+}

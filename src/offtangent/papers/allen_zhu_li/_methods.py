@@ -135,12 +135,14 @@ def sweep(
     epochs: int,
     precision: str = "highest",
     refined: bool = False,
+    spread: Callable[[Float[np.ndarray, "r w"]], Any] = lambda decays: decays,
     record: dict[str, Callable[[Any], Array]] | None = None,
     looks: int = 0,
 ) -> Search:
     """Train stacked networks, the seeds in front, over a widened grid, chosen by what `measure` calls `choose`.
 
-    `weights` is what the decay acts on besides the displacements. What is recorded has the looks as its last axis.
+    `weights` is what the decay acts on besides the displacements, and `spread` gives the decays of their parts, if not
+    all have the same. What is recorded has the looks as its last axis.
     `refined`: the rates and decays halfway between the best and its neighbours are tried as well.
     Time: 12·epochs·N times the entries of a network's matrices, for each rate, decay and seed.
     """
@@ -151,11 +153,11 @@ def sweep(
     at = looks_at(steps, looks) if looks else None
 
     def evaluate(rates: tuple[float, ...], decays: tuple[float, ...]) -> dict[str, np.ndarray]:
-        grid = np.meshgrid(rates, decays, indexing="ij")
+        each_rate, each_decay = np.meshgrid(rates, decays, indexing="ij")
         stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(rates), len(decays), *leaf.shape)), start)
         history = train(
-            bounded, stacked, X, y, optimiser=grid_sgd(*grid, weights, schedule=schedule), steps=steps, batch=batch,
-            key=jax.random.key(0), precision=precision, record=record, record_at=at,
+            bounded, stacked, X, y, steps=steps, batch=batch, key=jax.random.key(0), precision=precision,
+            optimiser=grid_sgd(each_rate, spread(each_decay), weights, schedule=schedule), record=record, record_at=at,
         )  # fmt: skip
         seen = {name: np.moveaxis(values, 0, -1) for name, values in history.records.items()}
         return {name: np.asarray(table) for name, table in measure(history.params).items()} | seen
