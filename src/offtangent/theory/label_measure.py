@@ -69,7 +69,7 @@ class MeasureBracket:
 
 def exact_measure(spectrum: Spectrum, Y: Float[np.ndarray, "n k"]) -> MeasureBracket:
     """From all eigenpairs; several columns of labels count together. Time O(n²k)."""
-    measure = Measure(np.maximum(spectrum.values, 0.0), np.sum((spectrum.vectors.T @ Y) ** 2, axis=1))
+    measure = Measure(_above_rounding(spectrum.values), np.sum((spectrum.vectors.T @ Y) ** 2, axis=1))
     return MeasureBracket(measure, measure, 0)
 
 
@@ -108,9 +108,14 @@ def _joined(krylov: Krylov, *, radau: bool) -> Measure:
         if radau and beta[-1] > 0:  # else the column ended before: exact
             alpha, beta = np.append(alpha, _node_at_zero(alpha, beta)), np.append(beta, 0.0)
         nodes, vectors = scipy.linalg.eigh_tridiagonal(alpha, beta[:-1])
-        values.append(np.maximum(nodes, 0.0))
+        values.append(_above_rounding(nodes))
         energies.append(length**2 * vectors[0] ** 2)
     return Measure(np.concatenate(values), np.concatenate(energies))
+
+
+def _above_rounding(values: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+    """Eigenvalues, with zero for what may be rounding: of labels there 10¹⁵ steps learn nothing."""
+    return np.where(values > len(values) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0), values, 0.0)
 
 
 def _node_at_zero(alpha: Float[np.ndarray, " m"], beta: Float[np.ndarray, " m"]) -> float:
