@@ -61,6 +61,37 @@ def test_a_cell_that_always_kills_its_worker_is_reported_and_takes_no_other_with
     assert not outcome.results.complete
 
 
+FULL = {"host": "MemoryError()", "device": "RuntimeError('RESOURCE_EXHAUSTED: Out of memory while trying to allocate')"}
+
+
+@pytest.mark.parametrize("full", FULL)
+def test_a_cell_that_does_not_fit_beside_others_is_tried_by_itself_with_fresh_workers(
+    write_sweep, store, tmp_path, full
+):
+    mark = tmp_path / "full"
+    body = f"""
+    if cell.number == 1 and not os.path.exists({str(mark)!r}):
+        open({str(mark)!r}, "w").close()
+        raise {FULL[full]}
+    """
+    sweep = write_sweep(cells=5, seconds=0.1, body=body)
+    outcome = sweep.run(store, lab.Placement("processes", "2"))
+    assert (outcome.computed, outcome.failures) == (5, ())
+    assert (sweep.executed.count(1), sweep.executed[-1]) == (2, 1)
+    assert len(sweep.executors) == 3
+
+
+def test_a_cell_that_does_not_fit_at_all_is_reported(write_sweep, store):
+    body = "if cell.number == 1: raise MemoryError('too large')"
+    sweep = write_sweep(cells=3, body=body)
+    ((_, done),) = sweep.run(store, lab.Placement("processes", "2")).failures
+    assert done.error == "MemoryError: too large"
+    assert sweep.executed.count(1) == 2
+    sweep.forget()
+    ((_, done),) = sweep.run(store, lab.Placement("local")).failures  # where nobody else has a share
+    assert sweep.executed.count(1) == 1
+
+
 @pytest.mark.parametrize("moment", ["birth", "work"])
 def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(
     moment, write_sweep, store, start, command, offtangent, until, session

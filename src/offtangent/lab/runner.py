@@ -1,7 +1,8 @@
 """Run the cells that are not stored yet, and collect all of them.
 
 Nothing is lost: a finished cell is a file, a killed run goes on where it was, a dead worker's cells are sent
-again, and a cell that raises is reported while the others go on.
+again, one that does not fit into memory beside others has it to itself in the end, and a cell that raises is reported
+while the others go on.
 """
 
 import secrets
@@ -99,14 +100,15 @@ class _Sweep:
     flying: dict[Future[list[Done]], list[Job]] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     done: dict[str, Done] = field(default_factory=dict)
+    shared: bool = False  # workers have one machine's memory between them
 
     def room(self, limit: int) -> bool:
         """Whether the next chunk may go out. A cell flies its last attempt alone: then a death is its own fault."""
-        if any(self._last(jobs) for jobs in (self.waiting[0], *self.flying.values())):
+        if any(self.last(jobs) for jobs in (self.waiting[0], *self.flying.values())):
             return not self.flying
         return len(self.flying) < limit
 
-    def _last(self, jobs: list[Job]) -> bool:
+    def last(self, jobs: list[Job]) -> bool:
         return any(self.attempts.get(job.key, 0) == ATTEMPTS - 1 for job in jobs)
 
 
@@ -125,7 +127,7 @@ def run(
     missing = _longest_first(plan)
     chunk = placement.chunk(len(missing))
     chunks = [missing[i : i + chunk] for i in range(0, len(missing), chunk)]
-    sweep = _Sweep(deque(chunks))
+    sweep = _Sweep(deque(chunks), shared=placement.kind == "processes" and placement.workers > 1)
     token = secrets.token_hex(8)
     try:
         with announced(store, token):
@@ -144,11 +146,15 @@ def _longest_first(plan: Plan) -> list[Job]:
 
 
 def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_done: Callable[[Job, Done], None]) -> bool:
-    """Run until nothing waits, or until a dead worker has broken the pool; then call again for a new one."""
+    """Run until nothing waits, or a new pool is wanted: a dead worker has broken this one, or a cell wants it alone."""
     limit = IN_FLIGHT[placement.kind] * placement.workers
     with ExitStack() as stack:
         executor = stack.enter_context(placement.executor(store))
+        used = False
         while sweep.waiting or sweep.flying:
+            if used and sweep.shared and not sweep.flying and sweep.last(sweep.waiting[0]):
+                return True  # a worker keeps the memory that it once had
+            used = True
             try:
                 while sweep.waiting and sweep.room(limit):
                     _submit(sweep, executor, store, token)
@@ -183,6 +189,10 @@ def _results(future: Future[list[Done]], jobs: list[Job]) -> list[Done]:
 def _settle(sweep: _Sweep, store: Store, job: Job, done: Done, on_done: Callable[[Job, Done], None]) -> None:
     if done.full:
         raise StoreFull(done.error)
+    if done.crowded and sweep.shared and not sweep.last([job]):
+        sweep.attempts[job.key] = ATTEMPTS - 1
+        sweep.waiting.append([job])
+        return
     if done.content is not None:
         store.write(job.key, done.content)
     sweep.done[job.key] = done

@@ -43,6 +43,7 @@ class Done:
     trace: str = ""
     full: bool = False  # the disk is
     refused: bool = False  # the cell's input was, with a message for a person
+    crowded: bool = False  # it ran out of memory, which other workers have a share of
 
 
 def work(tasks: list[Task], folder: str, token: str) -> list[Done]:
@@ -76,7 +77,14 @@ def _one(task: Task, shared: Store | None) -> Done:
     except InputError as error:
         return Done(task.key, error=str(error), refused=True)
     except (Exception, SystemExit) as error:  # a cell that calls sys.exit() must not end the run
-        return Done(task.key, error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        told = f"{type(error).__name__}: {error}"
+        return Done(task.key, error=told, trace=traceback.format_exc(), crowded=_out_of_memory(error))
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(
+        error
+    )  # the host's; a device's, in XLA's words
 
 
 def _check_machinery(experiment: Experiment, task: Task) -> None:
@@ -118,9 +126,13 @@ def prepare() -> None:
 
 
 def settings(compiled: str, threads: int) -> dict[str, str]:
-    """The environment of a worker process. It is born with it: JAX reads it when imported, and never again."""
+    """The environment of a worker process. It is born with it: JAX reads it when imported, and never again.
+
+    Workers share a GPU, so none takes three quarters of its memory beforehand, as JAX does unless told.
+    """
     names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return dict.fromkeys(names, str(threads)) | cache_settings(compiled)
+    sharing = {"XLA_PYTHON_CLIENT_PREALLOCATE": os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")}
+    return dict.fromkeys(names, str(threads)) | sharing | cache_settings(compiled)
 
 
 def cache_settings(compiled: str) -> dict[str, str]:
