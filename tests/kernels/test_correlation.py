@@ -9,6 +9,7 @@ from offtangent import kernels
 from offtangent._errors import InputError
 from offtangent.kernels import (
     CORRELATION_KERNELS,
+    AngularKernel,
     CubeKernel,
     arcsine,
     check_correlation,
@@ -170,7 +171,10 @@ def test_a_kernel_that_is_not_positive_definite_is_refused_by_its_subset():
         cube_coefficients(Weighted([0.1, -0.5, 0.1]), 3)
 
 
-@pytest.mark.parametrize("name", CORRELATION_KERNELS)
+ANGULAR = [name for name in CORRELATION_KERNELS if isinstance(correlation_kernel(name), AngularKernel)]
+
+
+@pytest.mark.parametrize("name", ANGULAR)
 def test_the_spectrum_of_every_named_kernel_is_its_mean_with_characters(name):
     dim, kernel = 8, correlation_kernel(name)
     x = corners(dim)
@@ -179,6 +183,17 @@ def test_the_spectrum_of_every_named_kernel_is_its_mean_with_characters(name):
     for s in (0, 1, 2, 4, 7):
         chi = character(subsets(dim, s)[-1], x)
         assert found.spectrum.squares[s] == pytest.approx(chi @ K @ chi / 4**dim, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(set(CORRELATION_KERNELS) - set(ANGULAR)))
+def test_the_spectrum_of_a_convolutional_kernel_is_its_mean_with_characters_and_knows_neighbours(name):
+    dim, kernel = 7, correlation_kernel(name)
+    x = corners(dim)
+    K, found = kernel.exact(x / dim**0.5), cube_coefficients(name, dim)
+    for number in range(2**dim):
+        chi = character([j for j in range(dim) if number >> j & 1], x)
+        assert found[number] == pytest.approx(chi @ K @ chi / 4**dim, abs=1e-12)
+    assert found[0b0000011] > 1.1 * found[0b0001001]  # ReLUs of patches of three: x₁x₂ comes before x₁x₄
 
 
 def test_a_table_is_the_kernel_and_its_square_the_mean_over_a_third_input():

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from offtangent._errors import InputError
 from offtangent.kernels import empirical_ntk, layered, layered_ntk
-from offtangent.networks import FullyConnected, ResNet
+from offtangent.networks import DirectResNet, FullyConnected, ResNet
 
 SIZES = {"dim": 4, "outputs": 3, "width": 10}
 NETS = {
@@ -39,3 +40,23 @@ def test_does_not_depend_on_the_tiles(monkeypatch, rows):
     monkeypatch.setattr(layered, "ROWS", rows)
     for one, other in zip(whole, (None, X2), strict=True):
         np.testing.assert_allclose(layered_ntk(net, net.origin, X, other), one, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("X", "told"),
+    [
+        (np.ones((2, 3)), r"shape \(2, 3\): expected some rows of 4"),
+        (np.ones((0, 4)), "expected some rows"),
+        (np.full((2, 4), np.nan), "inputs"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(X, told):
+    net = NETS["resnet"]
+    with pytest.raises(InputError, match=told):
+        layered_ntk(net, net.origin, X)
+
+
+def test_a_network_of_other_layers_is_refused():
+    net = DirectResNet.experiment(**SIZES, key=jax.random.key(0))
+    with pytest.raises(InputError, match="empirical_ntk takes any network"):
+        layered_ntk(net, net.origin, np.ones((2, 4)))

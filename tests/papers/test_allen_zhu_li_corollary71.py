@@ -41,13 +41,17 @@ def test_the_resnet_sees_the_kernels_samples():
     np.testing.assert_array_equal(Y, product.sample(60, "train")[1])
 
 
-@pytest.mark.parametrize(("samples", "verdicts"), [(300, ["outside the hypothesis"] * 2), (10**6, ["holds", "holds"])])
+@pytest.mark.parametrize(
+    ("samples", "verdicts"), [(300, ["outside the hypothesis", "holds"]), (10**6, ["holds", "holds"])]
+)
 def test_claims_are_judged_from_d_over_alpha_to_the_eighth_on(samples, verdicts):
     assert verdicts_of(samples, resnet=0.005, kernel=0.4) == verdicts
 
 
 def test_a_resnet_no_better_than_kernels_would_be_found_out():
     assert verdicts_of(10**6, resnet=0.5, kernel=0.4) == ["fails", "fails"]
+    assert verdicts_of(300, resnet=0.3, kernel=0.2)[1] == "fails"  # 0.3 < kα² = 0.36
+    assert verdicts_of(300, resnet=0.5, kernel=0.4)[1] == "outside the hypothesis"  # nothing of αG(F) is learnt
 
 
 def verdicts_of(samples, *, resnet, kernel):

@@ -120,7 +120,7 @@ def test_all_of_the_paper_s_statements_hold_where_they_are_planted():
 
 def test_another_method_below_the_threshold_would_be_found_out():
     assert verdicts(planted(theirs=0.6)) == ["holds", "fails", "holds", "fails", "holds"]
-    assert verdicts(planted(theirs=0.6, epochs=40)) == ["holds", "outside the hypothesis", "holds"]
+    assert verdicts(planted(theirs=0.6, epochs=40)) == ["holds", "fails", "holds"]
 
 
 def test_a_resnet_that_learns_nothing_would_be_found_out():

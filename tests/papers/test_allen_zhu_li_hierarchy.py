@@ -161,7 +161,7 @@ def test_what_is_kept_are_the_choice_by_its_own_samples_and_the_error_of_the_pap
 
 def test_all_of_the_paper_s_statements_hold_where_they_are_planted():
     shown = "outside the hypothesis"  # what the paper does not promise
-    assert verdicts(planted()) == ["holds", shown, "holds", shown, "holds", "holds", shown, "holds"]
+    assert verdicts(planted()) == ["holds", "holds", "holds", shown, "holds", "holds", shown, "holds"]
     assert len(hierarchy.draw(planted())) == 4
 
 
@@ -173,14 +173,19 @@ def test_the_paper_s_choice_by_test_error_and_the_edge_of_a_grid_are_told():
 
 
 def test_a_first_layer_that_learns_the_composite_would_be_found_out():
-    found = verdicts(planted(first=((0.0, 0.4, 0.4), (0.0, 0.1, 0.9)), rest=((0.0,) * 3, (0.0,) * 3)))
-    assert [found[0], found[2]] == ["fails"] * 2
+    found = verdicts(planted(first=((0.0, 0.4, 0.4), (0.0, 0.1, 0.9)), rest=((0.0, 0.2, 0.2), (0.0,) * 3)))
+    assert found[:2] == ["fails"] * 2
 
 
-def test_a_first_layer_that_is_F_and_as_much_else_is_told_and_not_judged():
-    told = hierarchy.claims(planted(missed=((1.0, 1.2, 1.2), (1.0, 0.9, 0.2))))[1]
-    assert (told.verdict, told.met) == ("outside the hypothesis", False)
-    assert hierarchy.claims(planted())[1].met
+def test_a_first_layer_that_is_F_and_as_much_else_would_be_found_out_with_the_paper_s_epochs():
+    much = ((1.0, 1.2, 1.2), (1.0, 0.9, 0.2))
+    assert verdicts(planted(missed=much))[2] == "fails"
+    assert verdicts(planted(missed=much, epochs=40))[2] == "outside the hypothesis"
+
+
+def test_a_signal_that_is_not_learnt_is_in_no_layer_and_not_judged():
+    found = verdicts(planted(first=((0.0, 0.2, 0.2), (0.0, 0.0, 0.0)), rest=((0.0, 0.1, 0.1), (0.0, 0.1, 0.2))))
+    assert found[:2] == ["outside the hypothesis"] * 2
 
 
 def test_a_composite_that_is_learnt_before_its_base_would_be_found_out():

@@ -118,6 +118,20 @@ def test_a_path_is_the_solution_of_3_1_at_every_ridge_on_the_host_and_on_a_devic
             assert path.chosen_by[at] == pytest.approx(error)
 
 
+@pytest.mark.parametrize("limit", [_regressions.HOST, 10])
+def test_a_ridge_below_the_rounding_of_a_matrix_ends_the_grid(monkeypatch, limit):
+    """Exact labels of a smooth kernel: the smaller the ridge the better, until single precision is not positive."""
+    monkeypatch.setattr(_regressions, "HOST", limit)
+    x = np.sort(np.random.default_rng(0).uniform(-1, 1, 300))
+    K = np.exp(-((x[:, None] - x) ** 2)).astype(np.float32)
+    wave = np.sin(20 * x[:, None])
+    path = _regressions.path(K[::2, ::2], wave[::2], K[1::2, ::2], wave[1::2])
+    assert np.isinf(path.chosen_by[0])
+    assert np.isfinite(path.chosen_by[path.chosen])
+    assert path.ridges[0] > 1e-9
+    assert not path.inside
+
+
 def noisy(noise):
     """The identity as a kernel: with noise the best ridge is its variance over the signal's, which is 1."""
     rng = np.random.default_rng(0)
@@ -142,5 +156,7 @@ def test_the_grid_widens_no_further_than_to_the_limit():
 def test_a_choice_at_the_end_that_is_still_getting_better_is_told():
     falling = _regressions.Path(np.ones(3), np.zeros((3, 1, 1)), np.array([3.0, 2.0, 1.0]))
     flat = _regressions.Path(np.ones(3), np.zeros((3, 1, 1)), np.array([3.0, 1.0001, 1.0]))
+    ended = _regressions.Path(np.ones(4), np.zeros((4, 1, 1)), np.array([np.inf, 1.0, 2.0, 3.0]))
+    assert not ended.inside
     assert not falling.inside
     assert flat.inside

@@ -149,3 +149,21 @@ def test_both_layers_of_a_network_get_their_weights_with_their_own_scales(concep
         found = ((padded @ np.asarray(hidden) >= 0) * (padded @ weights)) @ np.asarray(net.A).T
         spread = np.sqrt((weights**2).sum() * 2 / m)
         assert np.abs(found - target(X)).max() < 5 * spread
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"alpha": np.nan}, r"alpha=nan: Lemma D\.2 is about α in \(0, 1\)"),
+        ({"alpha": 7.0}, "alpha=7.*existence_weights"),
+        ({"alpha": 0.0}, "alpha=0"),
+        ({"sigma_w": np.nan}, "sigma_w=nan"),
+        ({"sigma_v": -1.0}, "sigma_v=-1"),
+        ({"sigma_v": np.inf}, "sigma_v=inf"),
+    ],
+)
+def test_an_alpha_or_a_scale_outside_lemma_d2_is_refused(concept, given, said):
+    composite = GeneralRidges.random(2, outputs=2, terms=1, series=[0.0, 1.0], key=jax.random.key(1))
+    net = ResNet.theory(dim=3, outputs=2, width=20, sigma_v=2.0, key=jax.random.key(2))
+    with pytest.raises(InputError, match=said):
+        existence_hidden(net, concept, composite, **{"alpha": 0.1, "sigma_w": 0.5, "sigma_v": 2.0, **given})

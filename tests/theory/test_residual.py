@@ -142,3 +142,27 @@ def test_an_alpha_from_one_on_is_refused_with_the_part_that_is_lost(alpha):
 def test_an_alpha_of_zero_is_refused():
     with pytest.raises(InputError, match="no G to learn"):
         theorem1(SIMPLE, SIMPLE, alpha=0.0, width=256, base_bound=1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"base_bound": np.nan}, "base_bound=nan: 𝔅_F bounds"),
+        ({"base_bound": -1.0}, "base_bound=-1"),
+        ({"base_bound": np.inf}, "base_bound=inf"),
+        ({"optimum": -1.0}, "optimum=-1: OPT is.*at least 0"),
+        ({"optimum": np.nan}, "optimum=nan"),
+        ({"alpha": np.nan}, "alpha=nan"),
+    ],
+)
+def test_theorem_1_names_the_argument_that_is_no_size(given, said):
+    with pytest.raises(InputError, match=said):
+        theorem1(SIMPLE, SIMPLE, **{"alpha": 0.1, "width": 256, "base_bound": 1.0, **given})
+
+
+@pytest.mark.parametrize("name", ["tau_w", "tau_v", "delta", "sigma_v"])
+@pytest.mark.parametrize("value", [-1.0, 0.0, np.nan, np.inf])
+def test_radii_and_scales_that_are_not_positive_are_refused_by_name(name, value):
+    given = {"tau_w": 5.0, "tau_v": 0.5, "delta": 0.5, name: value}
+    with pytest.raises(InputError, match=rf"^{name}=.*positive and finite"):
+        resnet_settings(**given, outputs=2, width=4096)

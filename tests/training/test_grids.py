@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.training import Bounded, grid_sgd, refine, search, train
+from offtangent.training import Bounded, Search, grid_sgd, refine, search, train
 
 
 class Squares:
@@ -111,9 +111,46 @@ def test_a_grid_that_cannot_be_widened_is_refused(rates):
         search(bowl, rates, (0.0, 1.0), by="loss")
 
 
-def test_negative_rates_are_refused():
-    with pytest.raises(InputError, match="rates"):
-        grid_sgd(np.array([-1.0]), np.zeros(1))
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"rates": (-1.0, 1.0)}, "rates are positive"),
+        ({"rates": (0.0, 1.0)}, "rates are positive"),
+        ({"decays": (-1.0, 1.0)}, "decays not negative"),
+        ({"by": "error"}, "the tables are 'loss'"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_refused(words, told):
+    given = {"rates": (0.5, 1.0), "decays": (0.0, 1.0), "by": "loss"} | words
+    with pytest.raises(InputError, match=told):
+        search(bowl, given["rates"], given["decays"], by=given["by"])
+
+
+def test_a_search_in_which_all_are_lost_says_so():
+    with pytest.raises(InputError, match="No network of rates"):
+        search(lambda r, w: {"loss": np.full((len(r), len(w)), np.nan)}, (0.5, 1.0), (0.0, 1.0), by="loss")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"rates": np.array([-1.0, 1.0])}, "not negative"),
+        ({"decays": np.zeros(3)}, "meshgrid"),
+        ({"decays": 0.1}, "meshgrid"),
+        ({"momentum": 2.0}, "momentum=2"),
+        ({"momentum": np.nan}, "momentum=nan"),
+    ],
+)
+def test_steps_that_make_no_sense_are_refused(words, told):
+    with pytest.raises(InputError, match=told):
+        grid_sgd(**({"rates": np.ones(2), "decays": np.zeros(2)} | words))
+
+
+def test_decays_of_another_structure_are_refused():
+    params = {"W": jnp.ones((2, 1)), "V": jnp.ones((2, 1))}
+    optimiser = grid_sgd(np.ones(2), (np.zeros(2), np.zeros(2)))
+    with pytest.raises(InputError, match="structure"):
+        optimiser.update(params, optimiser.init(params), params)
 
 
 def test_a_refined_grid_has_the_networks_halfway_and_no_others():
@@ -137,6 +174,37 @@ def test_a_refined_grid_has_the_networks_halfway_and_no_others():
             assert loss[a, b] == pytest.approx(bowl((rate,), (decay,))["loss"][0, 0, 0])
     assert loss[fine.chosen] <= coarse.tables["loss"][coarse.chosen][0]
     assert fine.inside
+
+
+def test_a_refined_grid_goes_on_until_the_best_has_known_neighbours():
+    """A narrow valley along rate·decay = 1: halfway lies a better place, of which two neighbours were not tried."""
+
+    def valley(rates, decays):
+        r, w = np.log2(np.array(rates))[:, None], np.log2(np.array(decays))
+        return {"loss": (r + w) ** 2 + 0.1 * (r - 3.0) ** 2}
+
+    coarse = search(valley, (0.25, 1.0, 4.0, 16.0), (1 / 64, 1 / 16, 0.25, 1.0, 4.0), by="loss")
+    fine = refine(coarse, valley)
+    assert (fine.rates[fine.chosen[0]], fine.decays[fine.chosen[1]]) == (8.0, 1 / 8)
+    assert fine.inside
+    i, j = fine.chosen
+    assert np.isfinite(fine.tables["loss"][i - 1 : i + 2, j - 1 : j + 2]).all()
+    holes = {"loss": fine.tables["loss"].copy()}
+    holes["loss"][i + 1, j] = np.nan
+    assert not Search(fine.rates, fine.decays, holes, "loss").inside
+
+
+def test_a_lost_neighbour_is_known():
+    def loss(rates, decays):
+        fast = np.array(rates)[:, None] > 1
+        return {"loss": np.where(fast, np.nan, np.add.outer(np.log(rates) ** 2, np.array(decays)))}
+
+    calls = []
+    fine = refine(
+        search(loss, (0.25, 1.0, 4.0), (0.0, 1.0), by="loss"), lambda r, w: calls.append((r, w)) or loss(r, w)
+    )
+    assert fine.inside
+    assert len(calls) == 1
 
 
 def test_a_refined_grid_goes_below_the_least_decay_and_stays_above_zero():

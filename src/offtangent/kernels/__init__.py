@@ -11,6 +11,7 @@ from offtangent.kernels.closed_forms import (
     relu_output,
     tensor_square,
 )
+from offtangent.kernels.convolution import ConvolutionalKernel, convolutional
 from offtangent.kernels.coordinates import Coordinates, CorrelationFit, correlation_regression, cube_coefficients
 from offtangent.kernels.correlation import (
     CORRELATION_KERNELS,
@@ -83,4 +84,6 @@ __all__ = [
     "CorrelationFit",
     "Coordinates",
     "layered_ntk",
+    "ConvolutionalKernel",
+    "convolutional",
 ]

@@ -2,8 +2,9 @@
 
 Section 3: K(x, y) = 𝒦(x₁y₁, …, x_dy_d, x₁², …, x_d², y₁², …, y_d²) for some function 𝒦. That is to say: changing the
 sign of one coordinate of both inputs changes nothing, K(s∘x, s∘y) = K(x, y) for all signs s. Every kernel that sees two
-inputs through their lengths and their angle is one, and so are all limits of infinite width in Section 3. A network's
-tangent kernel at finite width is none: its own weights tell coordinates and signs apart.
+inputs through their lengths and their angle is one, and so are all limits of infinite width in Section 3; convolutional
+ones as long as nothing is pooled over positions. A network's tangent kernel at finite width is none: its own weights
+tell coordinates and signs apart.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from offtangent.data.keys import check_count
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import gaussian
+from offtangent.kernels.convolution import convolutional
 from offtangent.kernels.deep import deep
 from offtangent.kernels.empirical import TangentKernel
 from offtangent.kernels.gram import Kernel
@@ -84,23 +86,27 @@ def recursive(depth: int) -> AngularKernel:
     return AngularKernel(f"recursive({int(depth)})", _Recursive(int(depth)))
 
 
-CORRELATION_KERNELS: Mapping[str, Callable[[], AngularKernel]] = MappingProxyType(
+CORRELATION_KERNELS: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
     {
         "gaussian": gaussian,
         "arcsine": lambda: arcsine,
         "recursive": lambda: recursive(3),
         "recursive arc-cosine": lambda: deep(3, weight=2**0.5, kind="nngp"),
         "random features": lambda: deep(1, activation="gelu", kind="nngp"),
+        "convolutional conjugate": lambda: convolutional(2, patch=3, weight=2**0.5, kind="nngp"),
+        "ResNet conjugate": lambda: resnet(weight=2**0.5, kind="nngp"),
         "fully connected NTK": lambda: deep(2, weight=2**0.5),
+        "convolutional NTK": lambda: convolutional(2, patch=3, weight=2**0.5),
         "ResNet NTK": lambda: resnet(weight=2**0.5),
         "u + u²": lambda: linear_plus_power(2),
         "u + u⁴": lambda: linear_plus_power(4),
     }
 )
-"""The kernels of Section 3 by name, with parameters for inputs of length 1; convolutional ones are left out.
+"""The kernels of Section 3 by name, with parameters for inputs of length 1.
 
 Cho and Saul's arc-cosine kernel put into itself is (up to a factor 2) the conjugate kernel of a deep ReLU network, and
-E_w[φ(⟨w, x⟩) φ(⟨w, y⟩)] for any φ is `deep(1, activation=φ, kind="nngp")`.
+E_w[φ(⟨w, x⟩) φ(⟨w, y⟩)] for any φ is `deep(1, activation=φ, kind="nngp")`. All but the convolutional ones depend on
+lengths and angle alone, so that `CubeKernel` has them in any dimension; those two need `cube_coefficients`.
 """
 
 

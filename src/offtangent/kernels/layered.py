@@ -17,29 +17,40 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._errors import InputError
 from offtangent.networks import FullyConnected, ResNet
+from offtangent.taylor.checks import check_finite
 
 HIGHEST = jax.lax.Precision.HIGHEST
-ROWS = 500  # samples of a tile: what is compiled depends on it, and not on n, and a device holds few tiles at a time
+ROWS = 500  # samples of a tile: what is compiled hardly depends on n, and a device holds few tiles at a time
 
 _Layers = list[tuple[Array, Array]]  # what enters a layer, n × a, and δ, n × k × m, for every layer
 
 
 def layered_ntk(
-    net: FullyConnected | ResNet,
+    net: Any,
     params: Any,
     X: Float[np.ndarray | Array, "n d"],
     X2: Float[np.ndarray | Array, "p d"] | None = None,
 ) -> Float[np.ndarray, "nk pk"]:
     """The tangent kernel of the hidden weights, as the matrix of all pairs (sample, output): nk × pk, samples first.
 
-    In float32, tile by tile, and without X2 by half of them; memory O(nk·pk) on the host and O(nkm) on the device.
-    `kernels.empirical_ntk(net, params, X).dense(X2)` has the same in another order.
+    The network is a `ResNet` or a `FullyConnected`. In float32, tile by tile, and without X2 by half of them; memory
+    O(nk·pk) on the host and O(nkm) on the device. `kernels.empirical_ntk(net, params, X).dense(X2)` has the same in
+    another order.
 
     >>> net = FullyConnected.experiment(dim=3, outputs=2, width=8, key=jax.random.key(0))
     >>> layered_ntk(net, net.origin, np.ones((5, 3))).shape
     (10, 10)
     """
+    if not isinstance(net, FullyConnected | ResNet):
+        raise InputError(
+            f"{type(net).__name__}: layered_ntk takes a ResNet or a FullyConnected; empirical_ntk takes any network."
+        )
+    for name, given in (("X", X), ("X2", X2)):
+        if given is not None and (given.shape[1] != net.dim or not len(given)):
+            raise InputError(f"{name} has shape {given.shape}: expected some rows of {net.dim} numbers.")
+    check_finite((params, X, X2), "The parameters or inputs")
     first, size = _tiles(net, params, X)
     second, other = (first, size) if X2 is None else _tiles(net, params, X2)
     matrix = np.empty((size, other), np.float32)

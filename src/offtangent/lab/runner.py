@@ -125,8 +125,8 @@ def run(
     on Ctrl-C; both leave the store sound.
     """
     missing = _longest_first(plan)
-    chunk = placement.chunk(len(missing))
-    chunks = [missing[i : i + chunk] for i in range(0, len(missing), chunk)]
+    count = -(-len(missing) // placement.chunk(len(missing)))
+    chunks = [missing[i::count] for i in range(count)]  # long and short cells in each
     sweep = _Sweep(deque(chunks), shared=placement.kind == "processes" and placement.workers > 1)
     token = secrets.token_hex(8)
     try:

@@ -211,7 +211,6 @@ from offtangent.theory.residual import (
     sign_changes,
     sign_patterns,
 )
-from offtangent.theory.resnet_settings import ResNetSettings, resnet_settings, theorem1
 from offtangent.theory.signed_regularisers import SignedRegularisers, SignMeans, sign_energy
 from offtangent.theory.signs import (
     SignIdentities,
@@ -238,6 +237,7 @@ from offtangent.theory.symmetric_tensors import (
     rv_norm_floor,
     symmetric_product,
 )
+from offtangent.theory.table1 import ResNetSettings, resnet_settings, theorem1
 from offtangent.theory.tangent import LinearPart, TangentFeatures
 from offtangent.theory.tensor_squares import SmallestSingular, leave_one_out_distances, smallest_singular
 from offtangent.theory.worst_signs import (

@@ -194,6 +194,14 @@ def existence_hidden(
 
     AD_{W⁰}W⋆(x,1) ≈ F(x) and AD_{V⁰}V⋆(z,1) ≈ αG(z). `Hidden(*map(jnp.asarray, …))` makes parameters of them.
     """
+    if not 0 < alpha < 1:
+        raise InputError(
+            f"alpha={alpha:g}: Lemma D.2 is about α in (0, 1), and so is Theorem 1. The V⋆ of G itself, to scale at "
+            "will, is existence_weights(composite, net.A, net.V0, scale=sigma_v / sqrt(net.width))."
+        )
+    for name, value in (("sigma_w", sigma_w), ("sigma_v", sigma_v)):
+        if not 0 < value < math.inf:
+            raise InputError(f"{name}={value:g}: it is the one that the network was drawn with, positive and finite.")
     W = existence_weights(base, net.A, net.W0, scale=sigma_w, epsilon=epsilon)
     V = existence_weights(composite, net.A, net.V0, scale=sigma_v / math.sqrt(net.width), epsilon=epsilon)
     return W, alpha * V

@@ -25,7 +25,7 @@ MOST = 8  # rows or columns that a search adds
 
 def grid_sgd(
     rates: Float[np.ndarray, "*g"],
-    decays: PyTree[Float[np.ndarray | Array, "*g"]],
+    decays: PyTree,
     initial: PyTree | None = None,
     *,
     momentum: float = 0.9,
@@ -37,7 +37,7 @@ def grid_sgd(
               \theta \leftarrow \theta - \eta\, s(t)\, v
 
     `initial` is θ₀ where the parameters are displacements from it (without the grid's axes), `schedule` is s. For parts
-    of the parameters with decays of their own, `decays` has their structure, or its top: (λ_W, λ_V) for (W, V).
+    of the parameters with decays of their own, `decays` has their structure, or its top: Hidden(λ_W, λ_V), say.
 
     >>> optimiser = grid_sgd(np.array([0.1, 1.0]), np.array([0.0, 0.5]), momentum=0.0)
     >>> theta = jnp.ones((2, 1))
@@ -45,15 +45,29 @@ def grid_sgd(
     [-0.0, -0.5]
     """
     for name, values in (("rates", rates), *(("decays", part) for part in jax.tree.leaves(decays))):
+        if np.shape(values) != np.shape(rates):
+            raise InputError(
+                f"{name} of shape {np.shape(values)}, rates of shape {np.shape(rates)}: each network has one of both; "
+                "np.meshgrid(rates, decays, indexing='ij') makes a grid of them."
+            )
         if not (np.isfinite(values).all() and (np.asarray(values) >= 0).all()):
             raise InputError(f"{name}={values}: learning rates and weight decays are finite and not negative.")
+    if not 0 <= momentum < 1:
+        raise InputError(f"momentum={momentum:g}: it lies in [0, 1).")
 
-    def each(values: Float[np.ndarray | Array, "*g"], leaf: Array) -> Array:
+    def each(values: Any, leaf: Array) -> Array:
         return jnp.asarray(values, leaf.dtype).reshape(values.shape + (1,) * (leaf.ndim - values.ndim))
 
     def decay(gradients: PyTree, params: PyTree) -> PyTree:
         weights = params if initial is None else jax.tree.map(jnp.add, initial, params)
-        own = jax.tree.broadcast(decays, gradients)
+        try:
+            own = jax.tree.broadcast(decays, gradients)
+        except ValueError:
+            have, want = jax.tree.structure(decays), jax.tree.structure(gradients)
+            raise InputError(
+                f"decays has the structure {have}, the parameters have {want}: give one array for all of them, or the "
+                "same structure, classes included."
+            ) from None
         return jax.tree.map(lambda g, w, decay: g + each(decay, g) * w, gradients, weights, own)
 
     return optax.chain(
@@ -96,8 +110,17 @@ class Search:
 
     @property
     def inside(self) -> bool:
-        """Whether the choice is on no edge of the grid. A decay of zero is no edge: there is none below."""
-        return not any(_edges(self.chosen, self.rates, self.decays))
+        """Whether the choice is on no edge of what was evaluated. A decay of zero is no edge: there is none below."""
+        return not (self.unknown or any(_edges(self.chosen, self.rates, self.decays)))
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a rate or a decay next to the choice, with the other held, was not evaluated."""
+        (i, j), table = self.chosen, self.tables[self.by]
+        near = [(i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)]
+        return any(
+            bool(np.isnan(table[a, b]).all()) for a, b in near if 0 <= a < len(self.rates) and 0 <= b < len(self.decays)
+        )
 
 
 def search(
@@ -120,7 +143,11 @@ def search(
     for name, values in (("rates", rates), ("decays", decays)):
         if len(values) < 2 or any(a >= b for a, b in itertools.pairwise(values)):
             raise InputError(f"{name}={values}: a grid to be widened has two entries or more, and rises.")
+    if rates[0] <= 0 or decays[0] < 0:
+        raise InputError(f"rates={rates}, decays={decays}: rates are positive, and decays not negative.")
     tables = {name: np.asarray(table) for name, table in evaluate(rates, decays).items()}
+    if by not in tables:
+        raise InputError(f"by={by!r}: the tables are {', '.join(map(repr, tables))}.")
     for _ in range(MOST):
         found = Search(rates, decays, tables, by)
         slow, fast, weak, strong = _edges(found.chosen, rates, decays)
@@ -134,6 +161,10 @@ def search(
             decays = new + decays if weak else decays + new
         else:
             break
+    if not np.isfinite(_means(tables[by])).any():
+        raise InputError(
+            f"No network of rates {rates} has a finite {by!r}: is the function finite, and the rate small?"
+        )
     return Search(rates, decays, tables, by)
 
 
@@ -142,7 +173,8 @@ def refine(
 ) -> Search:
     """Evaluate the rates and decays halfway, in the logarithm, between the best of a grid and its neighbours.
 
-    Three by three networks, with the best again, or fewer at an edge. The result has all rates and decays; tables are
+    Three by three networks, with the best again, or fewer at an edge. If the best of all then has a neighbour that was
+    not evaluated, three by three around it, and so on, at most 8 times. The result has all rates and decays; tables are
     NaN where nothing was evaluated. Below the least decay that is not zero, halfway is a third of it.
 
     >>> def evaluate(rates, decays):
@@ -153,15 +185,37 @@ def refine(
     """
     i, j = found.chosen
     rates, decays = _between(found.rates, i), _between(found.decays, j)
-    tables = {name: np.asarray(table) for name, table in evaluate(rates, decays).items()}
+    found = Search(found.rates, found.decays, _lost_as_infinite(found.tables, found.by), found.by)
+    for _ in range(MOST):
+        found = _merged(found, rates, decays, _lost_as_infinite(evaluate(rates, decays), found.by))
+        if not found.unknown:
+            break
+        i, j = found.chosen
+        rates, decays = found.rates[max(i - 1, 0) : i + 2], found.decays[max(j - 1, 0) : j + 2]
+    return found
+
+
+def _lost_as_infinite(tables: Mapping[str, np.ndarray], by: str) -> dict[str, np.ndarray]:
+    """What chooses is infinite for a network that is lost, so that NaN tells what was not evaluated."""
+    found = {name: np.asarray(table) for name, table in tables.items()}
+    return found | {by: np.where(np.isnan(found[by]), np.inf, found[by])}
+
+
+def _merged(
+    found: Search, rates: tuple[float, ...], decays: tuple[float, ...], new: Mapping[str, np.ndarray]
+) -> Search:
+    """A grid with what is new in it; what was there stays."""
     all_rates, all_decays = (tuple(sorted({*a, *b})) for a, b in ((found.rates, rates), (found.decays, decays)))
-    merged = {}
-    for name, new in tables.items():
-        whole = np.full((len(all_rates), len(all_decays), *new.shape[2:]), math.nan)
-        for at, part in (((rates, decays), new), ((found.rates, found.decays), found.tables[name])):
-            rows, columns = [all_rates.index(rate) for rate in at[0]], [all_decays.index(decay) for decay in at[1]]
-            whole[np.ix_(rows, columns)] = part
-        merged[name] = whole
+    merged = {
+        name: np.full((len(all_rates), len(all_decays), *table.shape[2:]), math.nan) for name, table in new.items()
+    }
+    before = np.isnan(found.tables[found.by]).reshape(len(found.rates), len(found.decays), -1).all(axis=2)
+    for at, tables, absent in (((rates, decays), new, None), ((found.rates, found.decays), found.tables, before)):
+        rows, columns = [all_rates.index(one) for one in at[0]], [all_decays.index(one) for one in at[1]]
+        for (a, row), (b, column) in itertools.product(enumerate(rows), enumerate(columns)):
+            if absent is None or not absent[a, b]:
+                for name, whole in merged.items():
+                    whole[row, column] = tables[name][a, b]
     return Search(all_rates, all_decays, merged, found.by)
 
 

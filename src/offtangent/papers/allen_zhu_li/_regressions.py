@@ -1,8 +1,9 @@
 """Kernel regression (3.1) over a grid of λ that is widened until the best one lies inside, in float64.
 
 λ is chosen by the error on samples of their own. A best λ at the end of the grid widens it, unless the last step
-changed that error by less than a thousandth, or 10⁻⁶ of the labels: then the limit, λ → 0 or f = 0, is reached. Ridges
-Nλ are given relative to k(x, x).
+changed that error by less than a thousandth, or 10⁻⁶ of the labels: then the limit, λ → 0 or f = 0, is reached. Where a
+matrix of single precision is no longer positive with so small a ridge, the grid ends. Ridges Nλ are given relative to
+the mean of k(x, x).
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ class Path:
 
     ridges: Float[np.ndarray, " r"]  # Nλ/k(x, x)
     betas: Float[np.ndarray, "r n k"]
-    chosen_by: Float[np.ndarray, " r"]  # E‖f − H‖² over E‖H‖² on the samples that choose
+    chosen_by: Float[np.ndarray, " r"]  # E‖f − H‖² over E‖H‖² on the samples that choose; infinite without a solution
 
     @property
     def chosen(self) -> int:
@@ -38,7 +39,8 @@ class Path:
     @property
     def inside(self) -> bool:
         """Whether the choice has a worse neighbour on both sides, or is in the limit."""
-        return not any(_open(self.chosen_by, end) for end in (0, -1))
+        solved = self.chosen_by[np.isfinite(self.chosen_by)]
+        return not any(_open(solved, end) for end in (0, -1))
 
 
 def path(
@@ -51,7 +53,7 @@ def path(
 
     Time n³/3 for each of eight λ or more.
     """
-    size, factors = float(K[0, 0]), STEP ** np.arange(AT_ONCE)
+    size, factors = float(np.trace(K)) / len(K), STEP ** np.arange(AT_ONCE)
     solve = _solver(K, Y)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
@@ -59,7 +61,7 @@ def path(
         ridges = first * factors
         betas = solve(ridges * size)
         errors = ((applied(to_choose, betas) - labels) ** 2).sum(axis=(1, 2)) / (labels**2).sum()
-        parts.insert(where, (ridges, betas, errors))
+        parts.insert(where, (ridges, betas, np.where(np.isfinite(errors), errors, np.inf)))
 
     add(START, 0)
     add(START * STEP**AT_ONCE, 1)
@@ -93,14 +95,17 @@ def applied(across: Float[np.ndarray, "c n"], betas: Float[np.ndarray, "r n k"])
 def _solver(
     K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"]
 ) -> Callable[[Float[np.ndarray, " r"]], Float[np.ndarray, "r n k"]]:
-    """Give ridges ↦ (K + ridge·I)⁻¹Y, with K brought to the device once."""
+    """Give ridges ↦ (K + ridge·I)⁻¹Y, NaN where that matrix is not positive, with K brought to the device once."""
     if len(K) <= HOST:
 
-        def here(ridges: Float[np.ndarray, " r"]) -> Float[np.ndarray, "r n k"]:
-            shifted = (K + ridge * np.eye(len(K)) for ridge in ridges)
-            return np.stack([scipy.linalg.cho_solve(scipy.linalg.cho_factor(one), Y) for one in shifted])
+        def one(ridge: float) -> Float[np.ndarray, "n k"]:
+            try:
+                factor = scipy.linalg.cho_factor(K + ridge * np.eye(len(K)))
+            except scipy.linalg.LinAlgError:  # as a device says it
+                return np.full(Y.shape, np.nan)
+            return np.asarray(scipy.linalg.cho_solve(factor, Y))
 
-        return here
+        return lambda ridges: np.stack([one(float(ridge)) for ridge in ridges])
     with jax.enable_x64(True):
         held = _on_device(K)
 

@@ -59,8 +59,18 @@ class _Panel:
 
     @property
     def inside(self) -> bool:
-        """Whether the setting is the paper's."""
+        """Whether the target and the epochs are the paper's."""
         return self.target != "small" and all(cell.epochs >= _methods.EPOCHS for cell, _ in self.results)
+
+    def ratios(self) -> str:
+        """The ResNet's error over the best other method's, everywhere, in words."""
+        symbol = {"samples": "N", "width": "m", "beta": "β"}[self.field]
+        listed = []
+        for place in (place for place in self.places("3resnet") if self.others(place)):
+            best = self.best_other(place)
+            ratio = float(self.errors("3resnet", place).mean() / self.errors(best, place).mean())
+            listed.append(f"{symbol} = {place:g}: {ratio:.3g} ({best})")
+        return "; ".join(listed)
 
 
 def searched(found: Any) -> Search:
@@ -90,6 +100,8 @@ def claims(results: Results) -> list[Claim]:
     for panel in _panels(results):
         if panel.panel == "a":
             found += _with_a_thousand(panel) + _against_samples(panel)
+        if panel.panel == "b":
+            found += _against_width(panel)
         if panel.panel == "c":
             found += _against_beta(panel)
     return found
@@ -128,15 +140,16 @@ def _against_samples(panel: _Panel) -> list[Claim]:
     return [
         *found,
         Claim.at_least(
-            mean_interval(panel.errors(best[at], at)), panel.level, inside=panel.inside, **words,
+            mean_interval(panel.errors(best[at], at)), panel.level, inside=panel.target != "small", **words,
             statement=f"{head}there is an N at which 3resnet is the only method below kα²",
             measured=f"mean error of the best other method, {best[at]}, {panel.over(best[at], at)}, {panel.where}",
             note=f"{told} {_choice(panel, best[at], at)}",
         ),
         Claim.at_most(
             _ratio(panel.errors("3resnet", at), panel.errors(best[at], at)), 1.0, strict=True, **words,
-            statement=f"{head}3resnet's error is below that of every other method",
+            statement=f"{head}at this N, {at}, 3resnet's error is below that of every other method",
             measured=f"its error over the best other method's, {best[at]}, {panel.over(best[at], at)}, {panel.where}",
+            note=f"At every N: {panel.ratios()}.",
         ),
     ]  # fmt: skip
 
@@ -183,6 +196,28 @@ def _choice(panel: _Panel, method: str, place: Any) -> str:
         f"{method}: rate {found.rates[i]:g}, decay {found.decays[j]:g}, {edge}; chosen by the test error, as in the "
         f"paper: {found.tables['test'][paper].mean():.3f}."
     )
+
+
+def _against_width(panel: _Panel) -> list[Claim]:
+    """What the paper says of the methods, at the width that suits it least; of widths it says nothing."""
+    widths = [m for m in panel.places("3resnet") if panel.others(m)]
+    if len(widths) < 2:
+        return []
+    worst = max(
+        widths, key=lambda m: float(panel.errors("3resnet", m).mean() / panel.errors(panel.best_other(m), m).mean())
+    )
+    best = panel.best_other(worst)
+    cell = panel.results.pairs[0][0]
+    return [
+        Claim.at_most(
+            _ratio(panel.errors("3resnet", worst), panel.errors(best, worst)), 1.0, strict=True, inside=False,
+            source="Section 6, Figure 2(b)",
+            statement=f"{_title(panel.target)}: 3resnet's error is below that of every other method at every width",
+            measured=f"its error over the best other method's, {best}, {panel.over(best, worst)}, N = {cell.samples}, "
+            f"{panel.where}",
+            note=f"{panel.ratios()}.",
+        )
+    ]  # fmt: skip
 
 
 def _against_beta(panel: _Panel) -> list[Claim]:

@@ -4,7 +4,7 @@ Figure 2's target $H = F + \alpha G(F)$ and its ResNet, $\mathrm{out} = \mathrm{
 What a part of the output has learnt of a signal s is its coefficient $E\langle \mathrm{part}, s\rangle / E\|s\|^2$,
 which is 1 where all of s is there, with or without anything else; F and αG(F) are orthogonal. How much else there is
 tells $E\|\mathrm{part} - s\|^2 / E\|s\|^2$, of $\mathrm{out}_1$ to F and of the rest to αG(F). Both are looked at along
-training, over samples that nothing else sees.
+training, over the samples of the test error.
 
 Layer by layer: first the first hidden layer alone, on $\|y - \mathrm{out}_1\|^2$, then the second with the first held.
 The paper has no experiment on this, and no theorem: it says that the second layer "could" find it "really hard, or
@@ -68,7 +68,9 @@ def cost(cell: Layers) -> Cost:
     networks = cell.seeds * len(_methods.RATES["3resnet"]) * len(_methods.DECAYS)
     entries = cell.width * (dim + 3 * outputs)
     work = 2 * cell.epochs * cell.samples + 2 * cell.looks * _methods.TESTS
-    return Cost(6 * networks * entries * work, 4 * networks * (4 * entries + _methods.TESTS * cell.width) + 1e8)
+    trainings = 2 if cell.way == "layer by layer" else 1
+    memory = 4 * networks * (4 * entries + _methods.TESTS * cell.width) + 1e8
+    return Cost(6 * trainings * networks * entries * work, memory)
 
 
 def run(cell: Layers) -> xr.Dataset:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from offtangent._errors import InputError
 from offtangent.data.keys import check_count
-from offtangent.theory._checks import check_bound
 from offtangent.theory.concept import ConceptComplexity
 
 STEADY = 0.1  # η_w + η_v τ_w² of the proof, its O(·) as one
@@ -49,11 +48,18 @@ def resnet_settings(
     >>> found.sigma_v, found.steps, round(found.rate_w * (1 + 0.5**2), 12), found.applies
     (4.0, 100, 0.05, True)
     """
-    check_bound(tau_w=tau_w, tau_v=tau_v, goal=delta)
+    for name, value in (("tau_w", tau_w), ("tau_v", tau_v), ("delta", delta)):
+        if not 0 < value < math.inf:
+            raise InputError(f"{name}={value:g}: it must be positive and finite.")
     check_count("outputs", outputs)
     check_count("width", width)
     sigma_w = width**-0.125
     sigma_v = tau_v**-2 if sigma_v is None else sigma_v
+    if not 0 < sigma_v < math.inf:
+        raise InputError(
+            f"sigma_v={sigma_v:g}: it is √m times the standard deviation of V⁰, positive and finite. Leave it out for "
+            "Table 1's 1/τ_v²."
+        )
     rate_w = STEADY * min(1.0, delta) / (1 + tau_v**2)
     return ResNetSettings(
         sigma_w=sigma_w,
@@ -96,6 +102,15 @@ def theorem1(
         )
     if base.outputs != composite.outputs:
         raise InputError(f"F has {base.outputs} outputs and G has {composite.outputs}: both map to the same k.")
+    if not 0 <= base_bound < math.inf:
+        raise InputError(
+            f"base_bound={base_bound:g}: 𝔅_F bounds ‖F(x)‖ over all inputs, so it is finite and at least 0."
+        )
+    if not 0 <= optimum < math.inf:
+        raise InputError(
+            f"optimum={optimum:g}: OPT is the mean of ½‖H(x) − y‖², finite and at least 0. It is 0 for labels without "
+            "noise."
+        )
     tau_w = base.outputs * base.terms * base.smooth
     ceiling = 1 / (composite.outputs * composite.terms * composite.smooth)
     tau_v = alpha / ceiling
