@@ -86,7 +86,7 @@ def test_blocks_diagonals_and_precisions_agree(kind, monkeypatch):
     np.testing.assert_allclose(jax.jit(kernel)(small, small[:2]), K[:, :2], rtol=1e-5)
     np.testing.assert_allclose(kernel.diag(small), np.diagonal(K), rtol=1e-5)
     np.testing.assert_allclose(Gram(kernel, X).dense(), K, rtol=1e-12)
-    monkeypatch.setattr("offtangent.kernels.convolutional.AT_ONCE", 2 * DIM)
+    monkeypatch.setattr("offtangent.kernels.convolution.AT_ONCE", 2 * DIM)
     np.testing.assert_array_equal(kernel.exact(X, X), K)
 
 
