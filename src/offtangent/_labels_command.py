@@ -34,7 +34,10 @@ def labels(
     ],
     label: Annotated[
         str | None,
-        typer.Option(help="The label column's name or position (0, 1, … or -1); of .npz the array, of .npy a file."),
+        typer.Option(
+            help="The label column's name or position (0, 1, … or -1), by default the last; of .npz the array, of .npy "
+            "a file."
+        ),
     ] = None,
     task: Annotated[str, typer.Option(help="classification, regression, or auto.")] = "auto",
     preprocess: Annotated[str, typer.Option(help="Features standardised, centred or raw.")] = "standardised",

@@ -380,7 +380,8 @@ def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", unjudged: "Mappi
 def _without(name: str, absent: Sequence[str]) -> str:
     from offtangent.data.catalogue import data_folder
 
+    fetched = " and ".join(f"offtangent.data.download({one!r})" for one in absent)
     return (
         f"{name} leaves out what needs {', '.join(absent)}: not found in {data_folder()}. Set OFFTANGENT_DATA to the "
-        f"folder that has it, or fetch it with offtangent.data.download({absent[0]!r})."
+        f"folder that has it, or fetch it with {fetched}."
     )
