@@ -38,6 +38,19 @@ def test_the_longest_cells_of_an_experiment_come_first(sweep, store):
     assert [cell.number for cell, _ in outcome.results] == [0, 1, 2, 3]
 
 
+def test_the_experiment_with_the_longest_cell_comes_first_and_as_a_whole(write_sweep, store):
+    """Its tail would leave workers idle at the end; another order would leave no experiment whole on the way."""
+    log = "os.write(os.open(LOG.replace('b.log', 'a.log'), os.O_WRONLY | os.O_APPEND | os.O_CREAT), b'0 0\\n')"
+    first, second = write_sweep(cells=2, name="a"), write_sweep(cells=2, name="b", body=log)
+    kept = lab.Store.open(store)
+    plan = lab.plan([first.experiment, second.experiment], "smoke", kept)
+    costs = (lab.Cost(5.0, 1.0), lab.Cost(6.0, 1.0), lab.Cost(1.0, 1.0), lab.Cost(9.0, 1.0))
+    jobs = tuple(replace(job, cost=cost) for job, cost in zip(plan.jobs, costs, strict=True))
+    outcomes = runner.run(replace(plan, jobs=jobs), kept, lab.Placement("local"))
+    assert (second.executed, first.executed) == ([1, 0], [0, 0, 1, 0])  # both of b, each noted with a, then those of a
+    assert [outcome.experiment.name for outcome in outcomes] == ["a", "b"]
+
+
 def test_fresh_computes_everything_again(sweep, store):
     sweep.run(store)
     assert (sweep.run(store, fresh=True).computed, len(sweep.executed)) == (4, 8)

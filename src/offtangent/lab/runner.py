@@ -140,9 +140,19 @@ def run(
 
 
 def _longest_first(plan: Plan) -> list[Job]:
-    """What is missing, experiment by experiment, and of each its longest cells first: then workers end together."""
-    order = {experiment.name: i for i, experiment in enumerate(plan.experiments)}
-    return sorted(plan.missing, key=lambda job: (order[job.experiment.name], -job.cost.flops if job.cost else 0.0))
+    """What is missing, experiment by experiment, those with the longest cells first, and so in each of them.
+
+    Then workers end together, and a run that is ended early has whole experiments to show.
+    """
+    work = {job.key: job.cost.flops if job.cost else 0.0 for job in plan.missing}
+    longest: dict[str, float] = {}
+    for job in plan.missing:
+        longest[job.experiment.name] = max(work[job.key], longest.get(job.experiment.name, 0.0))
+    names = [experiment.name for experiment in plan.experiments]
+    return sorted(
+        plan.missing,
+        key=lambda job: (-longest[job.experiment.name], names.index(job.experiment.name), -work[job.key]),
+    )
 
 
 def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_done: Callable[[Job, Done], None]) -> bool:

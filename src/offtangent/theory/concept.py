@@ -56,6 +56,7 @@ class ConceptComplexity:
     terms: int  # p
     smooth: float  # 𝔠_s(F), the largest over its ridges
     size: float  # 𝔠_ε(F), likewise
+    constant: float = 1.0  # C*
 
     @property
     def lipschitz(self) -> float:
@@ -82,7 +83,7 @@ def concept_complexity(F: Ridges, *, epsilon: float = 0.1, constant: float | int
     general = F.general() if isinstance(F, SmoothRidges) else F
     smooth = series_smoothness(general.series, constant=constant)
     size = series_complexity(general.series, epsilon=epsilon, constant=constant)
-    return ConceptComplexity(general.outputs, general.terms, float(smooth.max()), float(size.max()))
+    return ConceptComplexity(general.outputs, general.terms, float(smooth.max()), float(size.max()), float(constant))
 
 
 def composite_bound(composite: ConceptComplexity, base_bound: float | int) -> float:
