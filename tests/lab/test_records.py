@@ -59,6 +59,13 @@ def test_a_changed_source_makes_a_record_stale(written, sweep):
     assert record.stale(sweep.experiment)
 
 
+def test_a_record_of_a_profile_that_has_grown_says_how_many_cells_it_lacks(written, sweep):
+    _, record = written
+    assert record.missing(sweep.experiment) == 0
+    fewer = replace(record, results=replace(record.results, pairs=record.results.pairs[1:]))
+    assert fewer.missing(sweep.experiment) == 1
+
+
 def test_a_record_of_other_code_does_not_import_it(written, sweep, tmp_path):
     """The name is looked up among the experiments given, never as a module or a path."""
     path, _ = written

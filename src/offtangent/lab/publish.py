@@ -122,6 +122,9 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
         blocks.append(Note(note, "warn"))
     elif record.older(experiment):
         blocks.append(Note(f"offtangent's code that this experiment uses has changed since. Afresh: {again}"))
+    if results.complete and (missing := record.missing(experiment)):
+        note = f"The profile has changed since: {missing} of its cells are not among these results. Afresh: {again}"
+        blocks.append(Note(note, "warn"))
     if not results.complete:
         note = "Incomplete: some cells failed (failures.log says why); the claims rest on the others."
         blocks.append(Note(note, "bad"))

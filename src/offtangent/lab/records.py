@@ -57,6 +57,12 @@ class Record:
         """Whether the experiment's own source has changed since: then these are the numbers of another experiment."""
         return self.provenance.source != experiment.fingerprint.source
 
+    def missing(self, experiment: Experiment) -> int:
+        """How many cells the profile has today that these results do not have."""
+        return len(
+            {repr(cell) for cell in experiment.cells(self.results.profile)} - {repr(cell) for cell, _ in self.results}
+        )
+
     def older(self, experiment: Experiment) -> bool:
         """Whether offtangent's code that the experiment uses has changed since, for better or for worse."""
         return self.provenance.library != experiment.fingerprint.library
