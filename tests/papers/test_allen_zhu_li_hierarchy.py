@@ -160,21 +160,26 @@ def test_what_is_kept_are_the_choice_by_its_own_samples_and_the_error_of_the_pap
 
 
 def test_all_of_the_paper_s_statements_hold_where_they_are_planted():
-    shown = "outside the hypothesis"  # what the paper does not promise
-    assert verdicts(planted()) == ["holds", "holds", "holds", shown, "holds", "holds", shown, "holds"]
+    assert verdicts(planted()) == ["holds"] * 9
     assert len(hierarchy.draw(planted())) == 4
 
 
+def test_with_fewer_epochs_than_the_paper_s_at_least_half_is_judged_all_the_same():
+    shown = "outside the hypothesis"
+    assert verdicts(planted(epochs=40)) == ["holds", "holds", shown, shown, shown, "holds"]
+
+
 def test_the_paper_s_choice_by_test_error_and_the_edge_of_a_grid_are_told():
-    together, *_, apart, _, _ = (claim.note for claim in hierarchy.claims(planted()))
+    together, *_, apart, _ = (claim.note for claim in hierarchy.claims(planted()))
     assert "inside its grid, test error 0.200; chosen by the test error, as in the paper: 0.170" in together
     assert "inside its grid, test error 0.900; chosen by the test error, as in the paper: 0.880" in apart
     assert "on the edge of its grid, test error 0.800" in apart
 
 
 def test_a_first_layer_that_learns_the_composite_would_be_found_out():
-    found = verdicts(planted(first=((0.0, 0.4, 0.4), (0.0, 0.1, 0.9)), rest=((0.0, 0.2, 0.2), (0.0,) * 3)))
+    found = verdicts(planted(first=((0.0, 0.2, 0.2), (0.0, 0.1, 0.9)), rest=((0.0, 0.4, 0.4), (0.0,) * 3)))
     assert found[:2] == ["fails"] * 2
+    assert found[3:5] == ["fails"] * 2  # and with a decay on W alone
 
 
 def test_a_first_layer_that_is_F_and_as_much_else_would_be_found_out_with_the_paper_s_epochs():
@@ -183,9 +188,10 @@ def test_a_first_layer_that_is_F_and_as_much_else_would_be_found_out_with_the_pa
     assert verdicts(planted(missed=much, epochs=40))[2] == "outside the hypothesis"
 
 
-def test_a_signal_that_is_not_learnt_is_in_no_layer_and_not_judged():
-    found = verdicts(planted(first=((0.0, 0.2, 0.2), (0.0, 0.0, 0.0)), rest=((0.0, 0.1, 0.1), (0.0, 0.1, 0.2))))
-    assert found[:2] == ["outside the hypothesis"] * 2
+def test_a_signal_that_is_in_neither_layer_is_not_in_the_right_one():
+    """The seeds differ by more than what the layers do."""
+    results = planted(first=((0.0, 0.01, 0.01), (0.0,) * 3), rest=((0.0, 0.01, 0.01), (0.0,) * 3))
+    assert verdicts(results)[:2] == ["fails"] * 2
 
 
 def test_a_composite_that_is_learnt_before_its_base_would_be_found_out():
@@ -209,15 +215,15 @@ def test_an_order_is_judged_where_both_are_learnt_and_says_where_they_are_not():
 
 
 def test_layers_that_learn_as_well_one_by_one_would_be_found_out_with_the_paper_s_epochs():
-    fair, worse = hierarchy.claims(planted(after=0.15))[4:6]
+    fair, worse = hierarchy.claims(planted(after=0.15))[6:8]
     assert (fair.verdict, worse.verdict) == ("holds", "fails")
     assert "Our explanation" in worse.note
     assert "together is better again" in worse.note
-    assert "Our explanation" not in hierarchy.claims(planted())[5].note
-    fair, worse = hierarchy.claims(planted(after=0.15, own=0.18))[4:6]
+    assert "Our explanation" not in hierarchy.claims(planted())[7].note
+    fair, worse = hierarchy.claims(planted(after=0.15, own=0.18))[6:8]
     assert (fair.verdict, worse.verdict) == ("fails", "fails")
     assert "together is better again" not in worse.note
-    assert verdicts(planted(after=0.15, epochs=40))[5] == "outside the hypothesis"
+    assert verdicts(planted(after=0.15, epochs=40))[4] == "outside the hypothesis"
 
 
 def test_layer_by_layer_the_figure_shows_the_first_layer_along_its_own_stage():
