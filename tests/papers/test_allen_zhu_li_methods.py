@@ -52,6 +52,14 @@ def test_every_network_of_a_grid_is_the_one_trained_by_hand(name, monkeypatch):
                     assert found.tables[part][i, j, seed] == pytest.approx(float(error(params, part)), rel=1e-4)
 
 
+def test_errors_in_parts_are_those_of_all_samples_at_once():
+    problems = [_methods.Problem(SMALL, 2300, seed) for seed in range(2)]
+    nets, rows = _methods.together("2layer", problems, 4)
+    origin = jax.tree.map(lambda leaf: jnp.zeros((1, 1, *leaf.shape)), _methods.initial(nets))
+    whole = _methods.stacked(nets, origin, *(jnp.asarray(one) for one in rows["train"]))
+    np.testing.assert_allclose(_methods._in_parts(nets, origin, *rows["train"]), whole, rtol=1e-5)
+
+
 def test_batches_are_of_50_and_epochs_as_many_as_asked_for_twice(monkeypatch):
     asked = []
 

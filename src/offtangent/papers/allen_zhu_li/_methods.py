@@ -7,7 +7,7 @@ kernels have the closed form of (3.1), with λ chosen on the same samples.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ BATCH = 50
 RATES = {"3resnet": (0.08, 0.32, 1.28), "3layer": (0.08, 0.32, 1.28), "2layer": (0.32, 1.28, 5.12)}
 DECAYS, COARSE = (0.0, 1e-4, 1e-3, 1e-2), (0.0, 1e-3, 1e-2)  # where the grid is refined, and where it is not
 CHOOSING, TESTS = 1000, 2000
+AT_ONCE = 1000  # samples on which errors are measured in one go
 LOST = 100.0  # times E‖y‖²/2: a loss above it is no longer looked at
 TARGETS = ("small", "version 1", "later")
 
@@ -106,10 +107,9 @@ def descend(
 ) -> Search:
     """Train one of the three networks over a widened grid; tables `train`, `choose` and `test` with a seed axis."""
     nets, rows = together(name, problems, width)
-    measured = {part: tuple(jnp.asarray(one) for one in pair) for part, pair in rows.items()}
     return sweep(
         HalfDistances(nets), eqx.filter_vmap(lambda net: net.origin)(nets), initial(nets), rows["train"],
-        lambda params: {part: _errors(nets, params, *pair) for part, pair in measured.items()},
+        lambda params: {part: _in_parts(nets, params, *pair) for part, pair in rows.items()},
         rates=RATES[name], epochs=epochs, precision=precision, refined=refined,
     )  # fmt: skip
 
@@ -129,7 +129,7 @@ def sweep(
     start: Any,
     weights: Any,
     rows: tuple[Float[np.ndarray, "n s d"], Float[np.ndarray, "n s k"]],
-    measure: Callable[[Any], dict[str, Array]],
+    measure: Callable[[Any], Mapping[str, Array | np.ndarray]],
     *,
     rates: tuple[float, ...],
     epochs: int,
@@ -167,6 +167,21 @@ def sweep(
 
 
 _errors = eqx.filter_jit(stacked)
+
+
+def _in_parts(
+    nets: ResNet | FullyConnected, params: Any, X: Float[np.ndarray, "n s d"], y: Float[np.ndarray, "n s k"]
+) -> Float[np.ndarray, "r w s"]:
+    """E‖out − y‖² of every network, so many samples at a time: the neurons of all networks and samples are too many."""
+    found = [
+        len(X[at : at + AT_ONCE]) / len(X) * np.asarray(_errors(nets, params, *_on(X, y, slice(at, at + AT_ONCE))))
+        for at in range(0, len(X), AT_ONCE)
+    ]
+    return np.sum(found, axis=0)
+
+
+def _on(X: np.ndarray, y: np.ndarray, rows: slice) -> tuple[Array, Array]:
+    return jnp.asarray(X[rows]), jnp.asarray(y[rows])
 
 
 def initial(nets: Any) -> Any:
