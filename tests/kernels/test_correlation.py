@@ -114,6 +114,19 @@ def test_the_recursive_kernel_has_zhang_lee_and_jordan_s_closed_form():
     np.testing.assert_allclose(recursive(p).exact(X), (p - (p - 1) * u) / (p + 1 - p * u), rtol=1e-12)
 
 
+@pytest.mark.parametrize("length", [1 + 1e-5, 2.0])
+def test_the_recursive_kernel_refuses_inputs_longer_than_one(length):
+    X = np.vstack([np.eye(3), length * np.eye(3)[:1]])
+    calls = (lambda k: k.exact(X), lambda k: k.exact(X[:3], X), lambda k: k.diag(X))
+    for call in calls:
+        with pytest.raises(InputError, match=rf"row of length {length:.6g}: .* ‖x‖ ≤ 1.*Divide X"):
+            call(recursive(3))
+    found = np.asarray(jax.jit(recursive(3))(jnp.asarray(X), jnp.asarray(X)))
+    assert np.isnan(found[3]).all()
+    assert np.isnan(found[:, 3]).all()
+    np.testing.assert_allclose(found[:3, :3], recursive(3).exact(X[:3]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", CORRELATION_KERNELS)
 def test_every_named_kernel_is_unchanged_when_a_coordinate_of_both_changes_sign(name):
     """On inputs of any length, not on the cube alone."""
@@ -215,8 +228,7 @@ def test_both_coordinates_give_the_same_function_and_the_same_norm(kernel):
     found, x = fit.coordinates(), corners(8)
     np.testing.assert_allclose(found.at_corners(), fit.predict(x / 8**0.5), atol=1e-10)
     np.testing.assert_allclose(found.norms, fit.norms, rtol=1e-10)
-    by_hand = np.stack([np.sqrt(found.coefficients[5]) ** 2 * character((0, 2), X) @ fit.beta])
-    np.testing.assert_allclose(found.u[5], by_hand[0], atol=1e-10)
+    np.testing.assert_allclose(found.u[5], found.coefficients[5] * character((0, 2), X) @ fit.beta, atol=1e-10)
 
 
 def test_the_solution_has_the_least_value_of_3_1():

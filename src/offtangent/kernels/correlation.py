@@ -29,6 +29,7 @@ from offtangent.kernels.resnet import resnet
 
 PROBES = 16  # corners whose pairs are tried, besides those they go over to when a sign changes
 SAME = 1e-9  # of the diagonal: kernels in float64, with room
+LONGEST = 1 + 1e-6  # of inputs of the recursive kernel: 1, with room for float32
 
 
 def _arcsine(pair: Pair, xp: ModuleType) -> Any:
@@ -68,15 +69,23 @@ def linear_plus_power(power: int) -> AngularKernel:
 class _Recursive:
     depth: int
 
-    def __call__(self, pair: Pair, xp: ModuleType) -> Any:  # noqa: ARG002
+    def __call__(self, pair: Pair, xp: ModuleType) -> Any:
+        longest = xp.maximum(pair.r, pair.s)
+        if xp is np and not (longest <= LONGEST).all():
+            raise InputError(
+                f"X has a row of length {longest.max():.6g}: the recursive kernel k ← 1/(2 − k) is for ‖x‖ ≤ 1 (at "
+                f"⟨x, y⟩ = 1 + 1/{self.depth} it has a pole). Divide X by np.linalg.norm(X, axis=1).max()."
+            )
         value = pair.inner
         for _ in range(self.depth):
             value = 1 / (2 - value)
-        return value
+        return xp.where(longest <= LONGEST, value, np.nan)
 
 
 def recursive(depth: int) -> AngularKernel:
     """Zhang, Lee & Jordan's recursive kernel, Section 3 (3): k ← 1/(2 − k), `depth` times from ⟨x, y⟩, for ‖x‖ ≤ 1.
+
+    Longer inputs are refused; on JAX arrays, whose values may not be known yet, k is NaN there.
 
     >>> recursive(2).exact(np.eye(2)).round(6)  # 1 on the diagonal, 1/(2 − 1/2) off it
     array([[1.      , 0.666667],
