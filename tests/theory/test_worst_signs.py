@@ -110,6 +110,46 @@ def test_a_wide_layer_comes_close_to_both_limits_when_few_signs_are_turned():
     assert found == pytest.approx(operator_limit(length, m**-0.5, m), rel=0.06)
 
 
-def test_a_negative_length_is_refused():
-    with pytest.raises(InputError, match="at least 0"):
-        flip_fraction(-0.1)
+A, V0, Z, G = np.ones((2, 3)), np.ones((3, 3)), np.ones(3), np.array([1.0, -2.0, 3.0])
+
+
+@pytest.mark.parametrize("length", [-3, math.nan])
+@pytest.mark.parametrize(
+    "call",
+    [
+        flip_fraction,
+        lambda length: most_flips(G, length),
+        lambda length: output_limit(length, 0.1, 100),
+        lambda length: operator_limit(length, 0.1, 100),
+        lambda length: worst_output(A, G, length),
+        lambda length: worst_change(A, G, G, length),
+        lambda length: worst_operator(A, V0, Z, length),
+        lambda length: worst_relu(A, G, length),
+    ],
+)
+def test_a_length_that_is_none_is_refused(call, length):
+    with pytest.raises(InputError, match=rf"={length:g}: a length is at least 0"):
+        call(length)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: most_flips(G * math.nan, 1.0),
+        lambda: worst_output(A, G * math.nan, 1.0),
+        lambda: worst_output(A * math.inf, G, 1.0),
+        lambda: worst_change(A, G * math.nan, G, 1.0),
+        lambda: worst_operator(A, V0, Z * math.nan, 1.0),
+        lambda: worst_relu(A, G * math.nan, 1.0),
+    ],
+)
+def test_entries_that_are_no_numbers_are_refused(call):
+    with pytest.raises(InputError, match="NaN or infinite"):
+        call()
+
+
+@pytest.mark.parametrize("limit", [output_limit, operator_limit])
+@pytest.mark.parametrize(("size", "width"), [(0, 100), (math.nan, 100), (0.1, 0)])
+def test_a_limit_needs_entries_of_some_size_and_neurons(limit, size, width):
+    with pytest.raises(InputError, match="the bound holds for positive (size|width) only"):
+        limit(0.1, size, width)

@@ -19,7 +19,7 @@ def check_inputs(X: object, *, nonzero: bool = False) -> Float[np.ndarray, "n d"
     >>> check_inputs([[1, 2], [3, 4]])
     array([[1., 2.], [3., 4.]])
     """
-    array = _numbers(X, "X")
+    array = check_numbers(X, "X")
     if array.ndim != 2:
         raise InputError(
             f"X has shape {array.shape}: expected 2 dimensions, one row per sample and one column per "
@@ -62,7 +62,7 @@ def check_labels(
 
     With `classes`, y must take at least two values. Time and memory O(nd).
     """
-    inputs, labels = check_inputs(X), _numbers(y, "y")
+    inputs, labels = check_inputs(X), check_numbers(y, "y")
     if labels.ndim != 1:
         hint = "Give y.ravel()." if labels.size == len(inputs) else "Give one number for each row of X."
         raise InputError(f"y has shape {labels.shape}: expected one dimension, ({len(inputs)},). {hint}")
@@ -151,8 +151,8 @@ def _parallel_pairs(units: Float[np.ndarray, "n d"]) -> _Parallel | None:
     return _Parallel(*min(pairs), count) if pairs else None
 
 
-def _numbers(values: object, name: str) -> np.ndarray:
-    """`values` as a float64 array of any shape; only real numbers (and truth values) pass."""
+def check_numbers(values: object, name: str) -> np.ndarray:
+    """`values` as a float64 array of any shape, or an InputError; only real numbers (and truth values) pass."""
     try:
         array = np.asarray(values)
     except ValueError as error:  # ragged lists

@@ -15,9 +15,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from offtangent._errors import InputError
+from offtangent.data.checks import check_numbers
+from offtangent.theory._checks import check_bound
 
 LATER = 16  # neurons that are tried once the next one no longer fits into the knapsack
 TOLERANCE = 1e-4  # a gain by less ends the iteration
+MATRICES = ("A", "V0")
 ROUNDS = 30  # of its iteration at most; it ends when nothing more is gained
 
 
@@ -47,6 +50,7 @@ def most_flips(g: Float[np.ndarray, " m"], length: float | int) -> Int[np.ndarra
     >>> most_flips(np.array([3.0, -1.0, 2.0]), 2.5)
     array([1, 2])
     """
+    (g,) = _layer(length, g=g)
     order = np.argsort(np.abs(g), kind="stable")
     return order[: np.searchsorted(np.cumsum(g[order] ** 2), float(length) ** 2, side="right")]
 
@@ -58,6 +62,8 @@ def output_limit(length: float | int, size: float | int, width: int) -> float:
     |g_j| ≤ c/λ are turned, λ by the budget. With s = σ_v/√m it is 0.895 τ_v(τ_v/σ_v)^{1/3}: Lemma D.1(e), and (b), are
     attained.
     """
+    _check_length(length)
+    check_bound(size=size, width=width)
     return 1.5 * (2 / (3 * math.pi)) ** (1 / 3) * length ** (4 / 3) * (size * math.sqrt(width)) ** (-1 / 3)
 
 
@@ -67,6 +73,8 @@ def operator_limit(length: float | int, size: float | int, width: int) -> float:
     In a direction v across z, (V⁰ᵀv)_j is not small where (V⁰ᵀz)_j is: turning j gains |⟨u, A_j⟩(V⁰ᵀv)_j| at the price
     (V⁰ᵀz)_j². With s = σ_v/√m it is 0.639 τ_v^{2/3} σ_v^{1/3}, where Lemma D.1(f) prints τ_v^{4/3} σ_v^{−1/3}.
     """
+    _check_length(length)
+    check_bound(size=size, width=width)
     moment = 2**0.75 * math.gamma(1.25) / math.sqrt(math.pi)  # E|g|^{3/2} of a standard Gaussian
     density = math.sqrt(2 / math.pi) * moment**2 / 2 * math.sqrt(size * math.sqrt(width))
     return 3 ** (1 / 3) * length ** (2 / 3) * density ** (2 / 3)
@@ -79,6 +87,7 @@ def worst_output(
 
     Lemma D.1(b) with g = W⁰(x, 1), (e) with g = V⁰(out₁, 1). Time O(rounds · m(k + log m)).
     """
+    A, g = _layer(length, A=A, g=g)
     first = g >= 0
 
     def gain(u: np.ndarray) -> np.ndarray:  # turning j adds −⟨u, A_j⟩|g_j|, whichever sign it had
@@ -103,6 +112,7 @@ def worst_change(
 
     Lemma D.3(a) with values = W⋆(x, 1) and g = W⁰(x, 1), (b) with V⋆(out₁, 1) and V⁰(out₁, 1).
     """
+    A, values, g = _layer(length, A=A, values=values, g=g)
     first = g >= 0
     turned = np.where(first, -values, values)
 
@@ -128,6 +138,10 @@ def worst_operator(
 
     D is bound to z, but the norm is over all directions, where the turned neurons are not the small ones.
     """
+    A, V0 = _layer(length, A=A, V0=V0)
+    (z,) = _layer(length, z=z)
+    if len(z) != len(V0):
+        raise InputError(f"z has {len(z)} entries and V0 {len(V0)} rows: expected one for each, z = (out₁, 1).")
     g, k = z @ V0, len(A)
     first = g >= 0
     turn = np.where(first, -1.0, 1.0)
@@ -149,6 +163,7 @@ def worst_relu(
 
     Each round takes the g′ that goes furthest along DAᵀu, D the signs and u the direction of the outputs so far.
     """
+    A, g = _layer(length, A=A, g=g)
     rng, best, found = np.random.default_rng(seed), -1.0, np.zeros_like(g)
     for _ in range(starts):
         step, before = length * _unit(rng.standard_normal(len(g))), -1.0
@@ -162,6 +177,27 @@ def worst_relu(
             before = size
             step = length * _unit((g + step >= 0) * (A.T @ out))
     return best, found
+
+
+def _layer(length: float | int, **given: object) -> list[np.ndarray]:
+    """The matrices A, V⁰ and the vectors of one layer as finite float64 arrays, a column or an entry for each neuron."""
+    _check_length(length)
+    arrays = {name: check_numbers(values, name) for name, values in given.items()}
+    width = next(iter(arrays.values())).shape[-1:]
+    for name, array in arrays.items():
+        wanted = 2 if name in MATRICES else 1
+        if array.ndim != wanted or array.shape[-1:] != width:
+            shapes = ", ".join(f"{each} {one.shape}" for each, one in arrays.items())
+            what = "a matrix with a column" if wanted == 2 else "a vector with an entry"
+            raise InputError(f"Shapes {shapes}: expected {name} to be {what} for each neuron.")
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} has entries that are NaN or infinite: signs and norms are of finite numbers.")
+    return list(arrays.values())
+
+
+def _check_length(length: float | int) -> None:
+    if not 0 <= length < math.inf:
+        raise InputError(f"length={length:g}: a length is at least 0, and finite.")
 
 
 def _adversary(
