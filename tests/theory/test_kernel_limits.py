@@ -66,6 +66,11 @@ def test_lemma_e2_a_small_error_needs_a_large_norm(name, strength):
         assert error >= error_floor(ALPHA, table.spectrum.coefficient(4), norm) * (1 - 1e-9)
 
 
+def test_a_norm_of_any_size_is_no_use_where_the_kernel_does_not_see_the_product():
+    assert error_floor(0.3, 0.0, math.inf) == 0.3**2
+    assert error_floor(0.3, 0.1, math.inf) == 0
+
+
 def test_lemma_e2_is_attained_but_for_the_part_of_x_i():
     """A u with λ_S u_S = α/2 and λ_i u_i = 1 has the error α²/4 and ‖u‖² = (α/2λ_S)² + 1/λ_i²."""
     roots = np.sqrt(cube_coefficients("gaussian", DIM))
@@ -224,6 +229,12 @@ def test_sizes_that_the_theorem_does_not_speak_of_are_told_with_the_part_that_is
             "a table for 3 dimensions, and X has 8 columns",
         ),
         (lambda: needed_norm(0.3, 0.1, error=-1), "zero or positive"),
+        (lambda: needed_norm(0.3, 0.1, error=math.nan), "zero or positive"),
+        (lambda: needed_norm(0.3, math.nan), "coefficient=nan: λ_S is a finite number"),
+        (lambda: error_floor(0.3, 0.1, -1), "norm=-1: .* at least 0"),
+        (lambda: error_floor(0.3, 0.1, math.nan), "norm=nan"),
+        (lambda: error_floor(0.3, math.nan, 1.0), "coefficient=nan"),
+        (lambda: error_floor(math.nan, 0.1, 1.0), "alpha=nan"),
         (lambda: memorising_bound(1.0, 2000, 12, 0.1), "less than"),
         (lambda: memorise_on_top(samples(5), np.ones(5), 4, np.ones(3)), "the 70 subsets"),
         (lambda: memorise_on_top(samples(5), np.ones(5), 4, np.zeros(70)), "λ_o = 0"),

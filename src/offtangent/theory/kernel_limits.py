@@ -142,6 +142,7 @@ def needed_norm(alpha: float | int, coefficient: float | int, *, error: float | 
     (2.5, 5.0)
     """
     check_alpha(alpha)
+    _check_coefficient(coefficient)
     allowed = alpha**2 / 4 if error is None else error
     if not 0 <= allowed < math.inf:
         raise InputError(f"error={allowed:g}: a mean squared error is zero or positive, and finite.")
@@ -158,7 +159,11 @@ def error_floor(alpha: float | int, coefficient: float | int, norm: float | int)
     (0.0625, 0.0)
     """
     check_alpha(alpha)
-    return max(alpha - abs(coefficient) * norm, 0.0) ** 2
+    _check_coefficient(coefficient)
+    if not norm >= 0:
+        raise InputError(f"norm={norm:g}: ‖u‖, or a bound on it, is at least 0; give math.inf where none is known.")
+    seen = abs(coefficient) * norm if coefficient else 0.0  # and so for an infinite norm
+    return max(alpha - seen, 0.0) ** 2
 
 
 def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: float | int) -> float:
@@ -174,6 +179,14 @@ def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: fl
             f"{(dim / 5) ** degree:.3g}, which the bound of Lemma E.3 rests on. Take 2‖y‖²/(Λλ_o²) with Λ = C(d, k)."
         )
     return 400 * labels / ((dim / 5) ** degree * coefficient**2)
+
+
+def _check_coefficient(coefficient: float | int) -> None:
+    if not math.isfinite(coefficient):
+        raise InputError(
+            f"coefficient={coefficient:g}: λ_S is a finite number, as CubeKernel.of(kernel, dim).spectrum.coefficient(k) "
+            "gives it."
+        )
 
 
 def check_sizes(dim: int, degree: int) -> None:
