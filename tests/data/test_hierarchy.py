@@ -100,6 +100,30 @@ def test_directions_of_the_wrong_length_are_refused_with_the_way_out():
         SmoothRidges(np.ones((1, 1)), np.ones((1, 1, 2)), np.ones((1, 1, 2)))
 
 
+ONE = np.array([[[1.0, 0.0]]])
+
+
+@pytest.mark.parametrize(
+    "ridges", [lambda a, c: SmoothRidges(a, ONE / math.sqrt(2), c), lambda a, c: GeneralRidges(a, ONE, ONE, c)]
+)
+@pytest.mark.parametrize(
+    ("weight", "coefficient", "said"),
+    [
+        (math.nan, 1.0, "weights hold some that are NaN or infinite"),
+        (1.5, 1.0, "weights exceed 1 in size"),
+        (1.0, math.inf, "series have coefficients that are NaN or infinite"),
+    ],
+)
+def test_numbers_that_are_none_or_too_large_are_told_apart(ridges, weight, coefficient, said):
+    with pytest.raises(InputError, match=said):
+        ridges(np.array([[weight]]), np.array([[[0.0, coefficient]]]))
+
+
+def test_a_product_needs_at_least_one_subset():
+    with pytest.raises(InputError, match="subsets is empty"):
+        Parities(3, (), np.ones(0))
+
+
 def test_even_orders_are_refused_by_definition_b1():
     with pytest.raises(InputError, match=r"Lemma B\.2"):
         GeneralRidges.random(3, outputs=1, terms=1, series=[0.0, 1.0, 1.0], key=jax.random.key(0))

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
-from offtangent.data.checks import check_columns, check_inputs
+from offtangent.data.checks import check_columns, check_inputs, check_numbers
 from offtangent.data.distributions import gaussian
 from offtangent.data.keys import PRNGKeyArray, check_count, check_key
 
@@ -43,6 +43,7 @@ class SmoothRidges:
     series: Float[np.ndarray, "k p orders"]  # c_0, c_1, …
 
     def __post_init__(self) -> None:
+        _as_numbers(self, "weights", "directions", "series")
         _check_parts(self.weights, self.series, self.directions)
         _check_norms("directions", self.directions, math.sqrt(0.5), "SmoothRidges.scaled takes others (footnote 8)")
 
@@ -57,6 +58,11 @@ class SmoothRidges:
 
         A direction of zero is refused: a constant is a series c_0 in any direction.
         """
+        weights, directions, series = (
+            check_numbers(values, name)
+            for name, values in (("weights", weights), ("directions", directions), ("series", series))
+        )
+        _check_shapes(weights, series, directions)
         norms = np.linalg.norm(directions, axis=2)
         if not (np.isfinite(norms) & (norms > 0)).all():
             raise InputError("directions hold one of norm 0 or of no finite norm: each needs a direction.")
@@ -129,7 +135,8 @@ class GeneralRidges:
     series: Float[np.ndarray, "k p orders"]  # c_0, c_1, 0, c_3, 0, …
 
     def __post_init__(self) -> None:
-        _check_parts(self.weights, self.series, self.first)
+        _as_numbers(self, "weights", "first", "second", "series")
+        _check_parts(self.weights, self.series, self.first, self.second)
         _check_norms("first", self.first, 1.0, "divide by the norms")
         _check_norms("second", self.second, 1.0, "divide by the norms")
         if self.series[..., 2::2].any():
@@ -181,6 +188,8 @@ class Parities:
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
+        if not self.subsets:
+            raise InputError("subsets is empty: expected at least one, the coordinates of an output.")
         for subset in self.subsets:
             if len(set(subset)) != len(subset) or not all(0 <= j < self.dim for j in subset):
                 raise InputError(f"subset {subset}: expected different coordinates from 0 to {self.dim - 1}.")
@@ -288,15 +297,28 @@ def _random(
 
 
 def _repeated(series: Sequence[float | int], outputs: int, terms: int) -> Float[np.ndarray, "k p orders"]:
-    return np.tile(np.asarray(series, np.float64), (outputs, terms, 1))
+    return np.tile(check_numbers(series, "series"), (outputs, terms, 1))
 
 
-def _check_parts(weights: np.ndarray, series: np.ndarray, directions: np.ndarray) -> None:
-    if series.shape[:2] != weights.shape or directions.shape[:2] != weights.shape or not series.shape[2]:
+def _as_numbers(map_: "SmoothRidges | GeneralRidges", *names: str) -> None:
+    """Fields as float64 arrays, so that lists will do."""
+    for name in names:
+        object.__setattr__(map_, name, check_numbers(getattr(map_, name), name))
+
+
+def _check_shapes(weights: np.ndarray, *tables: np.ndarray) -> None:
+    if weights.ndim != 2 or any(t.ndim != 3 or t.shape[:2] != weights.shape for t in tables) or 0 in tables[0].shape:
+        given = ", ".join(str(t.shape) for t in tables)
         raise InputError(
-            f"weights {weights.shape}, directions {directions.shape}, series {series.shape}: expected k × p, k × p × d "
-            "and k × p × orders, a ridge for each weight."
+            f"weights have shape {weights.shape}, series and directions {given}: expected k × p, k × p × orders and "
+            "k × p × d, a ridge for each weight."
         )
+
+
+def _check_parts(weights: np.ndarray, series: np.ndarray, *directions: np.ndarray) -> None:
+    _check_shapes(weights, series, *directions)
+    if not np.isfinite(weights).all():
+        raise InputError("weights hold some that are NaN or infinite: expected |a| ≤ 1.")
     if not (np.abs(weights) <= 1).all():
         raise InputError("weights exceed 1 in size: |a| ≤ 1, and the series take up the rest (footnote 8).")
     if not np.isfinite(series).all():
