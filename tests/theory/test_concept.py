@@ -72,3 +72,10 @@ def test_a_composite_is_bounded_by_its_slope_and_its_value_at_zero():
 def test_an_epsilon_of_one_is_refused():
     with pytest.raises(InputError, match="between 0 and 1"):
         series_complexity(np.ones(2), epsilon=1.0)
+
+
+@pytest.mark.parametrize("complexity", [lambda c: series_complexity(c, epsilon=0.1), series_smoothness])
+@pytest.mark.parametrize("series", [np.array([1.0, math.nan]), np.array([])])
+def test_a_series_without_numbers_is_refused(complexity, series):
+    with pytest.raises(InputError, match="expected finite coefficients"):
+        complexity(series)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent.data.checks import check_numbers
 from offtangent.data.hierarchy import GeneralRidges, SmoothRidges
 from offtangent.theory._checks import check_bound
 
@@ -31,6 +32,7 @@ def series_complexity(
     """
     _check_epsilon(epsilon)
     check_bound(constant=constant)
+    series = _check_series(series)
     orders = np.arange(1, series.shape[-1])
     powers = float(constant) ** orders + (math.sqrt(math.log(1 / epsilon)) / np.sqrt(orders) * constant) ** orders
     return np.asarray(np.abs(series) @ np.concatenate([[2.0], powers]))
@@ -45,6 +47,7 @@ def series_smoothness(
     array(5.)
     """
     check_bound(constant=constant)
+    series = _check_series(series)
     return np.asarray(constant * np.abs(series) @ (np.arange(series.shape[-1]) + 1.0))
 
 
@@ -80,6 +83,11 @@ def concept_complexity(F: Ridges, *, epsilon: float = 0.1, constant: float | int
     >>> concept_complexity(F).smooth, concept_complexity(F).lipschitz
     (2.0, 8.0)
     """
+    if not isinstance(F, SmoothRidges | GeneralRidges):
+        raise InputError(
+            f"F is a {type(F).__name__}: expected data.SmoothRidges or data.GeneralRidges, whose power series are what "
+            "is measured. For a product of coordinates take the ridges of data.polarised_hierarchy(...).composite."
+        )
     general = F.general() if isinstance(F, SmoothRidges) else F
     smooth = series_smoothness(general.series, constant=constant)
     size = series_complexity(general.series, epsilon=epsilon, constant=constant)
@@ -93,6 +101,13 @@ def composite_bound(composite: ConceptComplexity, base_bound: float | int) -> fl
     8.0
     """
     return composite.lipschitz * base_bound + composite.bound(0.0)
+
+
+def _check_series(series: object) -> Float[np.ndarray, "*ridges orders"]:
+    found = check_numbers(series, "series")
+    if not found.size or not np.isfinite(found).all():
+        raise InputError(f"series of shape {found.shape}: expected finite coefficients c_0, c_1, … of each ridge.")
+    return found
 
 
 def _check_epsilon(epsilon: float) -> None:
