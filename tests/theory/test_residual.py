@@ -52,6 +52,12 @@ def test_nothing_has_changed_at_the_initialisation():
     assert not np.asarray(found.second).any()
 
 
+@pytest.mark.parametrize("function", [sign_patterns, sign_changes, coupling])
+def test_inputs_of_another_dimension_are_refused(function):
+    with pytest.raises(InputError, match=r"X has shape \(4, 2\): expected \(n, 3\)"):
+        function(NET, HERE, X[:, :2])
+
+
 def test_coupling_quantities_are_lemma_d1_s_left_sides():
     found = eqx.filter_jit(coupling)(NET, HERE, X)
     for n in range(4):

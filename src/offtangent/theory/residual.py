@@ -32,10 +32,8 @@ class Signs(NamedTuple):
 
 def sign_patterns(net: ResNet, params: Hidden, X: Float[Array, "n d"]) -> Signs:
     """D_W and D_{V,W} on a batch. With V = 0 the second is D_{V⁰,W}. Time O(nm(d + 2k))."""
-    return Signs(
-        affine(net.W0 + params.W, X) >= 0,
-        affine(net.V0 + params.V, net.first(params, X)) >= 0,
-    )
+    out1 = net.first(params, X)  # first of all, since it refuses what does not fit the network
+    return Signs(affine(net.W0 + params.W, X) >= 0, affine(net.V0 + params.V, out1) >= 0)
 
 
 class SignChanges(NamedTuple):
@@ -48,10 +46,8 @@ class SignChanges(NamedTuple):
 def sign_changes(net: ResNet, params: Hidden, X: Float[Array, "n d"]) -> SignChanges:
     """The left sides of Lemma D.1(a) and (d)."""
     now = sign_patterns(net, params, X)
-    initial = sign_patterns(net, Hidden(params.W, net.origin.V), X).second
-    return SignChanges(
-        jnp.sum(now.first != sign_patterns(net, net.origin, X).first, axis=1), jnp.sum(now.second != initial, axis=1)
-    )
+    first, second = affine(net.W0, X) >= 0, affine(net.V0, net.first(params, X)) >= 0
+    return SignChanges(jnp.sum(now.first != first, axis=1), jnp.sum(now.second != second, axis=1))
 
 
 class Coupling(NamedTuple):
