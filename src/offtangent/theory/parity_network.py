@@ -6,10 +6,11 @@ trained. The 2^k neurons w_s = s for the corners s ∈ {±1}^k, with the signs �
 
     Σ_s (Π_j s_j) σ(⟨s, ξ⟩) = 2^k k c_k Π_j ξ_j,     c_k = Σ_t (−1)^t C(k,t) (k − 2t)₊ / (2^k k),
 
-since every other character of the cube cancels. Among networks on these k coordinates, with any number of neurons of
-any directions, none of the same norm comes closer to the parity: ‖W‖_F ≥ Σ‖w_j‖/√m, and E[Fy] ≤ Σ‖w_j‖/√m times the
-largest correlation of a single neuron, |c_k|√(k/d) at w = s (the largest by search for k = 6, where c_6 = 1/32). So
-E(F − y)² = (1 − θ)² at ‖W‖_F = θ√d/(√k|c_k|), 13.06 θ√d for k = 6.
+since every other character of the cube cancels. So E(F − y)² = (1 − θ)² at ‖W‖_F = θ√d/(√k|c_k|), 13.06 θ√d for k = 6.
+
+For k = 2, 4 and 6 no network on these k coordinates and of the same norm, with any number of neurons of any directions,
+comes closer to the parity: ‖W‖_F ≥ Σ‖w_j‖/√m, and E[Fy] ≤ Σ‖w_j‖/√m times the largest correlation of a single neuron.
+That is |c_k|√(k/d), at w = s, by search for these k; for others it has not been looked for.
 """
 
 import math
