@@ -107,6 +107,30 @@ def test_even_orders_have_no_such_h():
         indicator_moment(2)
 
 
+def test_all_of_h_is_finite_up_to_the_highest_order():
+    h = IndicatorFunction(np.eye(100)[99], epsilon=1e-300)
+    assert all(math.isfinite(size) for size in (h.bound, h.lipschitz, h.energy))
+    assert np.isfinite(h(np.array([-1e6, 0.5, 1e6]))).all()
+    assert math.isfinite(indicator_moment(301))
+
+
+def of_order(order):
+    return GeneralRidges.random(3, outputs=1, terms=1, series=[0.0] * order + [1.0], key=jax.random.key(0))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: indicator_moment(401), "order=401.*beyond i = 301"),
+        (lambda: IndicatorFunction(np.eye(202)[201]), "up to order 201.*beyond order 99"),
+        (lambda: existence_norm(of_order(201)), "up to order 201.*beyond order 99"),
+    ],
+)
+def test_orders_beyond_float64_are_refused_with_the_limit(call, said):
+    with pytest.raises(InputError, match=said):
+        call()
+
+
 @pytest.fixture(scope="module")
 def concept():
     return GeneralRidges.random(3, outputs=2, terms=2, series=[0.2, 0.6, 0.0, -0.3], key=jax.random.key(0))
@@ -149,6 +173,30 @@ def test_both_layers_of_a_network_get_their_weights_with_their_own_scales(concep
         found = ((padded @ np.asarray(hidden) >= 0) * (padded @ weights)) @ np.asarray(net.A).T
         spread = np.sqrt((weights**2).sum() * 2 / m)
         assert np.abs(found - target(X)).max() < 5 * spread
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sigma_w": 5000.0}, r"sigma_w=5000: the 8000 entries of net\.W0 say sigma_w = 0\.49"),
+        ({"sigma_w": 0.55}, "sigma_w=0.55"),
+        ({"sigma_v": 5000.0}, r"sigma_v=5000: the 6000 entries of net\.V0 say sigma_v = (1\.9|2)"),
+        ({"sigma_v": 2 / math.sqrt(2000)}, "sigma_v"),
+    ],
+)
+def test_a_scale_that_the_network_was_not_drawn_with_is_refused(concept, given, said):
+    composite = GeneralRidges.random(2, outputs=2, terms=1, series=[0.0, 1.0], key=jax.random.key(1))
+    net = ResNet.theory(dim=3, outputs=2, width=2000, sigma_w=0.5, sigma_v=2.0, key=jax.random.key(2))
+    with pytest.raises(InputError, match=said):
+        existence_hidden(net, concept, composite, **{"alpha": 0.1, "sigma_w": 0.5, "sigma_v": 2.0, **given})
+
+
+@pytest.mark.parametrize("width", [1, 4, 64])
+def test_the_scales_of_a_network_are_never_refused_to_it(concept, width):
+    composite = GeneralRidges.random(2, outputs=2, terms=1, series=[0.0, 1.0], key=jax.random.key(1))
+    for seed in range(20):
+        net = ResNet.theory(dim=3, outputs=2, width=width, sigma_w=0.5, sigma_v=2.0, key=jax.random.key(seed))
+        existence_hidden(net, concept, composite, alpha=0.1, sigma_w=0.5, sigma_v=2.0)
 
 
 @pytest.mark.parametrize(

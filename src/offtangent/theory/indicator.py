@@ -19,12 +19,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent.data.checks import check_numbers
 from offtangent.data.hierarchy import GeneralRidges
 from offtangent.data.keys import check_count
 from offtangent.networks import ResNet
 from offtangent.special.hermite import hermite_times
 from offtangent.theory._checks import check_bound
 
+HIGHEST_MOMENT = 301  # p′_303 is beyond float64
+HIGHEST_ORDER = 99  # of φ: beyond, He_i and its slope at the clip B_i overflow
+CHANCE = 6  # standard errors by which the size of drawn weights may miss σ
 REACH, PANELS, NODES = 20.0, 40, 12  # quadrature over the half-line: what lies beyond 20 is below 1e-80
 
 
@@ -39,12 +43,14 @@ def indicator_moment(order: int) -> float:
         return 0.5
     if order % 2 == 0:
         raise InputError(f"order={order}: for even i > 0 the mean of 1{{⟨w, x⟩ ≥ 0}} He_i is zero; give an odd i.")
+    if order > HIGHEST_MOMENT:
+        raise InputError(f"order={order}: p′_i leaves float64 beyond i = {HIGHEST_MOMENT}; give a lower order.")
     return (-1) ** ((order - 1) // 2) * math.prod(range(order - 2, 0, -2)) / math.sqrt(2 * math.pi)
 
 
 @dataclass(frozen=True, eq=False)
 class IndicatorFunction:
-    """The function h of Lemma F.2 for a series φ = c_0 + c_1 z + c_3 z³ + …
+    """The function h of Lemma F.2 for a series φ = c_0 + c_1 z + c_3 z³ + …, of orders up to 99.
 
     >>> h = IndicatorFunction(np.array([0.5, 1.0]))
     >>> h(np.array([0.0, 1.0])) - 1.0  # 2c_0 + √(2π) t
@@ -55,8 +61,10 @@ class IndicatorFunction:
     epsilon: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not self.series.size or not np.isfinite(self.series).all():
+        object.__setattr__(self, "series", check_numbers(self.series, "series"))
+        if self.series.ndim != 1 or not self.series.size or not np.isfinite(self.series).all():
             raise InputError(f"series={self.series}: expected finite coefficients c_0, c_1, …")
+        _check_orders(self.series)
         if self.series[2::2].any():
             raise InputError(
                 "series has even orders beyond the zeroth: h exists for c_0, c_1, c_3, c_5, … (Lemma F.2)."
@@ -116,7 +124,8 @@ def indicator_mean(h: IndicatorFunction, cosines: Float[np.ndarray, " c"]) -> Fl
     """E[1{⟨w, x⟩ ≥ 0} h(⟨w, w⋆⟩)] at ⟨w⋆, x⟩ = each cosine, the left side of Lemma F.2, by quadrature.
 
     With ⟨w, x⟩ = α and ⟨w, w⋆⟩ = αz + √(1−z²)β: over α ≥ 0 by Gauss–Legendre on panels, over β by Gauss–Hermite. To
-    about 1e-12 of √E[h²]; h is taken without its clipping. Time O(500 · orders² · cosines.size).
+    about 1e-12 of √E[h²]; h is clipped, but only beyond 100, where no point of the quadrature counts. Time
+    O(500 · orders² · cosines.size).
 
     >>> indicator_mean(IndicatorFunction(np.array([0.1, 1.0, 0.0, -0.5])), np.array([0.5]))  # 0.1 + 0.5 − 0.5/8
     array([0.5375])
@@ -149,6 +158,7 @@ def existence_weights(
     for A with entries of N(0, 1/m) and W⁰ with entries of N(0, scale²), both as in `ResNet`. (The lemma has a from
     N(0, 1), and its W⋆ is this one over √m.) Time O(mkp(d + orders²)), memory O(m(d + k)).
     """
+    _check_general(F)
     check_bound(scale=scale)
     outer, inner = np.asarray(A, np.float64), np.asarray(W0, np.float64)
     if outer.shape != (F.outputs, inner.shape[1]) or inner.shape[0] != F.dim + 1:
@@ -170,6 +180,8 @@ def existence_norm(F: GeneralRidges) -> float:
     By E[He_i(⟨w, u⟩) He_j(⟨w, v⟩)] = δ_ij i! ⟨u, v⟩^i. At large m the Frobenius norm of `existence_weights` is close to
     it. Time O(kp² orders).
     """
+    _check_general(F)
+    _check_orders(F.series)
     orders = range(F.series.shape[2])
     factors = np.array([math.sqrt(math.factorial(i)) / indicator_moment(i) if i % 2 or not i else 0.0 for i in orders])
     total = 0.0
@@ -192,7 +204,8 @@ def existence_hidden(
 ) -> tuple[Float[np.ndarray, "d1 m"], Float[np.ndarray, "k1 m"]]:
     """W⋆ and V⋆ of Lemma D.2 for a network of `ResNet.theory`, in float64.
 
-    AD_{W⁰}W⋆(x,1) ≈ F(x) and AD_{V⁰}V⋆(z,1) ≈ αG(z). `Hidden(*map(jnp.asarray, …))` makes parameters of them.
+    AD_{W⁰}W⋆(x,1) ≈ F(x) and AD_{V⁰}V⋆(z,1) ≈ αG(z). `Hidden(*map(jnp.asarray, …))` makes parameters of them. σ_w and
+    σ_v are those the network was drawn with, and are refused where W⁰ or V⁰ is of another size than chance allows.
     """
     if not 0 < alpha < 1:
         raise InputError(
@@ -202,6 +215,34 @@ def existence_hidden(
     for name, value in (("sigma_w", sigma_w), ("sigma_v", sigma_v)):
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it is the one that the network was drawn with, positive and finite.")
+    root = math.sqrt(net.width)
+    _check_drawn("sigma_w", sigma_w, "W0", net.W0, 1.0)
+    _check_drawn("sigma_v", sigma_v, "V0", net.V0, root)
     W = existence_weights(base, net.A, net.W0, scale=sigma_w, epsilon=epsilon)
-    V = existence_weights(composite, net.A, net.V0, scale=sigma_v / math.sqrt(net.width), epsilon=epsilon)
+    V = existence_weights(composite, net.A, net.V0, scale=sigma_v / root, epsilon=epsilon)
     return W, alpha * V
+
+
+def _check_drawn(name: str, sigma: float, layer: str, weights: Float[Array, "_ m"], times: float) -> None:
+    """Refuse a σ that weights from N(0, (σ/times)²) are not of: a sample's size misses it by σ/√(2 · count) or so."""
+    found = times * float(np.sqrt(np.mean(np.square(np.asarray(weights, np.float64)))))
+    if not abs(found - sigma) <= CHANCE * sigma / math.sqrt(2 * weights.size):
+        raise InputError(
+            f"{name}={sigma:g}: the {weights.size} entries of net.{layer} say {name} = {found:.4g}, more than {CHANCE} "
+            f"standard errors away. Give the {name} that ResNet.theory drew the network with."
+        )
+
+
+def _check_general(F: object) -> None:
+    if not isinstance(F, GeneralRidges):
+        raise InputError(
+            f"F is a {type(F).__name__}: expected data.GeneralRidges, the maps of Definition B.1. "
+            "SmoothRidges(...).general() is one (Lemma B.2)."
+        )
+
+
+def _check_orders(series: Float[np.ndarray, "*ridges orders"]) -> None:
+    if (highest := series.shape[-1] - 1) > HIGHEST_ORDER:
+        raise InputError(
+            f"series goes up to order {highest}: h leaves float64 beyond order {HIGHEST_ORDER}. Cut the series there."
+        )
