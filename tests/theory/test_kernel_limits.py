@@ -147,13 +147,48 @@ def test_where_the_gram_matrix_is_at_least_half_the_bound_of_lemma_e3_holds():
     ],
 )
 def test_labels_that_no_solution_has_are_told(X, degree, why):
-    found = memorise(X, np.ones((len(X), 1)), degree)
+    found = memorise(X, X[:, :1] + 0.3 * X[:, :degree].prod(axis=1, keepdims=True), degree)
     assert not found.exists
     assert why in found.problem
     assert np.isinf(found.quadratics).all()
     assert found.floor(0.3).max() == 0
     with pytest.raises(InputError, match="no memorising solution"):
         found.predict(X)
+
+
+def of_theorem2(X, alpha):
+    return X[:, :4] + alpha * X[:, :4].prod(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 1.7])
+def test_the_floor_is_for_theorem_2_s_labels_and_in_single_precision_too(alpha):
+    X = samples(40, 16)
+    Y = of_theorem2(X, alpha)
+    expected = np.maximum(alpha - np.sqrt(memorise(X, Y, 4).quadratics), 0) ** 2
+    np.testing.assert_allclose(memorise(X, Y, 4).floor(alpha), expected)
+    np.testing.assert_allclose(memorise(X, Y.astype(np.float32), 4).floor(alpha), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "output"),
+    [
+        (lambda Y: 0 * Y, 0),
+        (lambda Y: 2 * Y, 0),
+        (lambda Y: -Y, 0),
+        (np.sign, 0),
+        (lambda Y: np.hstack([Y[:, :2], Y[:, 2:] + 0.01]), 2),
+    ],
+)
+def test_no_floor_is_certified_for_labels_that_are_not_theorem_2_s(change, output):
+    X = samples(40, 16)
+    with pytest.raises(InputError, match=rf"^Output {output} of Y is no x_j \+ αχ_S\(x\) with α = 0\.3"):
+        memorise(X, change(of_theorem2(X, 0.3)), 4).floor(0.3)
+
+
+def test_no_floor_is_certified_for_another_alpha_than_the_labels():
+    X = samples(40, 16)
+    with pytest.raises(InputError, match=r"with α = 0\.3.*the same alpha here"):
+        memorise(X, of_theorem2(X, 0.4), 4).floor(0.3)
 
 
 def test_with_one_lambda_the_top_subsets_are_all_of_them():

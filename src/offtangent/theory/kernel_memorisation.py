@@ -26,6 +26,7 @@ from offtangent.theory.kernel_limits import check_alpha, check_sizes
 
 TOP = 0.005  # of the subsets lie at or above λ_o, the 99.5 % percentile
 DENSE = 200  # rows up to which all eigenvalues are computed
+LABEL = 1e-6  # how far |y − x_j| may be from α, over 1 + α: float32, with room
 SINGULAR = 1e-10  # λ_min/Λ below which ΦᵀΦ counts as singular
 
 
@@ -35,6 +36,7 @@ class MemorisingSolution:
 
     X: Float[np.ndarray, "n d"]  # signs
     degree: int
+    Y: Float[np.ndarray, "n k"]
     weights: Float[np.ndarray, "n k"]  # (ΦᵀΦ)⁻¹Y: ũ_S = Σ_j χ_S(x_j) weights_j
     quadratics: Float[np.ndarray, " k"]  # y_iᵀ(ΦᵀΦ)⁻¹y_i = ‖ũ_i‖², infinite where there is no u′
     smallest: float  # λ_min(ΦᵀΦ)/Λ; Lemma E.3 shows ≥ ½ up to its limit on N
@@ -56,11 +58,26 @@ class MemorisingSolution:
     def floor(self, alpha: float | int) -> Float[np.ndarray, " k"]:
         """(α − λ‖u′_i‖)₊², a lower bound for the error of output i of every regression (3.1) on these samples.
 
-        For Y of Theorem 2, every λ in (3.1) and every kernel of ⟨x, y⟩: the regression has ‖u_i‖ ≤ ‖u′_i‖, since u′ has
-        no misfit, and Lemma E.2 says what that costs. Above α²/4 where 2λ‖u′_i‖ < α, which is how Theorem 2 is proven.
+        For every λ in (3.1) and every kernel of ⟨x, y⟩: the regression has ‖u_i‖ ≤ ‖u′_i‖, since u′ has no misfit, and
+        Lemma E.2 says what that costs. Above α²/4 where 2λ‖u′_i‖ < α, which is how Theorem 2 is proven.
+
+        The certificate is for the labels of Theorem 2 without noise: Y_i = x_j + αχ_S(x), x = ±1, for some j and some S
+        of size k = `degree`, and the error is that against this very function. Labels are refused where for no j all
+        y − x_j are ±α; whether their signs are those of a χ_S with |S| = k is not looked at. Time O(nd · outputs).
         """
         check_alpha(alpha)
+        self._check_labels(float(alpha))
         return np.maximum(alpha - np.sqrt(self.quadratics), 0.0) ** 2
+
+    def _check_labels(self, alpha: float) -> None:
+        for i, labels in enumerate(self.Y.T):
+            apart = np.abs(np.abs(labels[:, None] - self.X) - alpha)
+            if not (apart <= LABEL * (1 + alpha)).all(axis=0).any():
+                raise InputError(
+                    f"Output {i} of Y is no x_j + αχ_S(x) with α = {alpha:g}: for no coordinate j is y − x_j = ±α on "
+                    f"all {len(labels)} samples (x = ±1). Theorem 2 says nothing of other labels: give its own, "
+                    "X[:, S] + alpha * special.character(S, X)[:, None], and the same alpha here."
+                )
 
     def predict(self, X_new: object) -> Float[np.ndarray, "p k"]:
         """φ(u′, x) at corners. Time O(pnd)."""
@@ -91,9 +108,9 @@ def memorise(X: object, Y: object, degree: int) -> MemorisingSolution:
     if factor is None or smallest <= SINGULAR:
         reason = _why_singular(corners, degree, count)
         nothing = np.zeros_like(targets), np.full(targets.shape[1], math.inf)
-        return MemorisingSolution(corners, degree, *nothing, max(smallest, 0.0), reason)
+        return MemorisingSolution(corners, degree, targets, *nothing, max(smallest, 0.0), reason)
     weights = scipy.linalg.cho_solve(factor, targets)
-    return MemorisingSolution(corners, degree, weights, (weights * targets).sum(axis=0), smallest, "")
+    return MemorisingSolution(corners, degree, targets, weights, (weights * targets).sum(axis=0), smallest, "")
 
 
 @dataclass(frozen=True, eq=False)
