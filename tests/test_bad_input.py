@@ -14,7 +14,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 import jax, jax.numpy as jnp, numpy as np, optax
 import offtangent as ot
-from offtangent import kernels, networks, special, taylor, theory, training
+from offtangent import data, kernels, networks, special, taylor, theory, training
 from offtangent._errors import InputError
 from offtangent.regime import measure_regime
 key, rng, nan, inf = jax.random.key(0), np.random.default_rng(0), float("nan"), float("inf")
@@ -33,6 +33,9 @@ star = theory.RidgePower(np.ones(3), 4)
 law = theory.matched_moments(2)
 summed = special.Loss("summed", lambda y, z: jnp.sum((y - z) ** 2))
 polynomials = networks.PolynomialNet.gaussian(dim=3, features=10, width=22, power=1, key=key)
+resnet = networks.ResNet.theory(dim=3, outputs=2, width=20, sigma_v=2.0, key=key)
+smooth = data.SmoothRidges.random(3, outputs=2, terms=1, series=[0.0, 1.0, 0.5], key=key)
+parity = data.Parities(3, ((0, 1),), np.ones(1))
 def train(objective, **words):
     words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
     return training.train(objective, **words, optimiser=optax.sgd(0.1))
@@ -163,6 +166,29 @@ CASES = {
     "theory.certificate(lambda w: w**2, jnp.ones(3), key=key)": "loss(params) has shape (3,)",
     "theory.certificate(3, W, key=key)": "loss is a int",
     "theory.certificate(risk, W, key=0)": "jax.random.key(0)",
+    # residual networks and their targets
+    "theory.concept_complexity(parity)": "F is a Parities: expected data.SmoothRidges or data.GeneralRidges",
+    "theory.existence_norm(smooth)": "SmoothRidges(...).general()",
+    "theory.existence_weights(smooth, resnet.A, resnet.W0, scale=1.0)": "SmoothRidges(...).general()",
+    "theory.existence_norm(parity)": "F is a Parities",
+    "data.SmoothRidges([[1.0]], [[[1.0, 0.0]]], [[[0.0, 1.0]]])": "expected 0.7071",
+    "data.SmoothRidges([[1.0]], [[1.0, 0.0]], [[0.0, 1.0]])": "expected k × p, k × p × orders",
+    "data.SmoothRidges.scaled([[1.0]], [[1.0, 0.0]], [[0.0, 1.0]])": "expected k × p, k × p × orders",
+    "data.GeneralRidges([[1.0]], [[[2.0]]], [[[1.0]]], [[[1.0]]])": "first have norms from 2 to 2",
+    "data.GeneralRidges('a', [[[1.0]]], [[[1.0]]], [[[1.0]]])": "weights has dtype",
+    "data.SmoothRidges.random(3, outputs=2, terms=1, series=['a'], key=key)": "series has dtype",
+    "data.Parities(3, (), np.ones(0))(X)": "subsets is empty",
+    "theory.IndicatorFunction([0.0, 0.0, 1.0])": "even orders",
+    "theory.IndicatorFunction([[0.0, 1.0]])": "expected finite coefficients",
+    "theory.series_complexity([0.0, nan], epsilon=0.1)": "expected finite coefficients",
+    "theory.series_smoothness('sine')": "series has dtype",
+    "theory.sign_changes(resnet, resnet.origin, X[:, :2])": "X has shape (8, 2): expected (n, 3)",
+    "theory.most_flips([nan, 1.0], 1.0)": "g has entries that are NaN",
+    "theory.worst_output(np.ones((2, 3)), np.ones(4), 1.0)": "Shapes A (2, 3), g (4,): expected g",
+    "theory.worst_output(np.ones(3), np.ones(3), 1.0)": "expected A to be a matrix",
+    "theory.worst_change(np.ones((2, 3)), np.ones(2), np.ones(3), 1.0)": "expected values to be a vector",
+    "theory.worst_operator(np.ones((2, 3)), np.ones((3, 3)), np.ones(2), 1.0)": "z has 2 entries and V0 3 rows",
+    "theory.worst_relu(np.ones((2, 3)), np.ones((3, 1)), 1.0)": "expected g to be a vector",
     # training
     "training.randomised_sgd(0.1, noise=-1.0, key=key)": "noise=-1",
     "training.randomised_sgd(0.1, noise=inf, key=key)": "noise=inf",
