@@ -151,5 +151,5 @@ def test_entries_that_are_no_numbers_are_refused(call):
 @pytest.mark.parametrize("limit", [output_limit, operator_limit])
 @pytest.mark.parametrize(("size", "width"), [(0, 100), (math.nan, 100), (0.1, 0)])
 def test_a_limit_needs_entries_of_some_size_and_neurons(limit, size, width):
-    with pytest.raises(InputError, match="the bound holds for positive (size|width) only"):
+    with pytest.raises(InputError, match=r"the bound holds for positive (size|width) only"):
         limit(0.1, size, width)

@@ -184,8 +184,8 @@ def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: fl
 def _check_coefficient(coefficient: float | int) -> None:
     if not math.isfinite(coefficient):
         raise InputError(
-            f"coefficient={coefficient:g}: λ_S is a finite number, as CubeKernel.of(kernel, dim).spectrum.coefficient(k) "
-            "gives it."
+            f"coefficient={coefficient:g}: λ_S is a finite number, which CubeKernel.of(kernel, dim).spectrum has as "
+            "coefficient(k)."
         )
 
 

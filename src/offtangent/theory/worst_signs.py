@@ -180,7 +180,7 @@ def worst_relu(
 
 
 def _layer(length: float | int, **given: object) -> list[np.ndarray]:
-    """The matrices A, V⁰ and the vectors of one layer as finite float64 arrays, a column or an entry for each neuron."""
+    """Matrices and vectors of one layer as finite float64 arrays, with a column or an entry for each neuron."""
     _check_length(length)
     arrays = {name: check_numbers(values, name) for name, values in given.items()}
     width = next(iter(arrays.values())).shape[-1:]
