@@ -33,11 +33,11 @@ def trained(test, choose):
 
 
 def planted(ours=0.1, theirs=1.0, epochs=400):
-    """All methods at N = 500 and 1000, errors as given, of three seeds that differ by a hundredth."""
+    """All methods at N = 500, 1000 and 2000, errors as given, of three seeds that differ by a hundredth."""
     pairs = []
     for method in _methods.METHODS:
         error = ours if method == "3resnet" else theirs
-        for n in (500, 1000):
+        for n in (500, 1000, 2000):
             each = error * np.array([0.99, 1.0, 1.01])
             point = fig2.Point("version 1", 1.0, method, n, 100, epochs, 3)
             if method in _methods.NETWORKS:
@@ -51,7 +51,7 @@ def planted(ours=0.1, theirs=1.0, epochs=400):
 
 
 def verdicts(results):
-    return [claim.verdict for claim in fig2.claims(results)]
+    return [claim.verdict for claim in fig2.claims(results) if claim.verdict != "not testable at this size"]
 
 
 @pytest.mark.usefixtures("one_grid")
@@ -136,15 +136,40 @@ def test_the_paper_s_thousand_samples_are_judged_for_its_own_target_and_epochs_a
         return [claim.verdict for claim in fig2.claims(results) if "with 1000 samples" in claim.statement]
 
     assert at_a_thousand(planted()) == ["holds", "holds"]
-    assert at_a_thousand(planted(epochs=40)) == []
+    assert at_a_thousand(planted(epochs=40)) == ["not testable at this size"] * 2
     later = tuple((replace(cell, target="later"), data) for cell, data in planted())
     assert at_a_thousand(Results("paper", later)) == []
 
 
+def only(pairs):
+    return [claim for claim in fig2.claims(Results("paper", pairs)) if "only method" in claim.statement]
+
+
 def test_the_only_method_is_looked_for_where_all_methods_ran():
-    pairs = tuple(pair for pair in planted() if not (pair[0].method == "2layer (NTK)" and pair[0].samples == 1000))
-    (claim,) = [claim for claim in fig2.claims(Results("paper", pairs)) if "only method" in claim.statement]
+    (claim,) = only(
+        tuple(pair for pair in planted() if not (pair[0].method == "2layer (NTK)" and pair[0].samples > 500))
+    )
     assert "N = 500" in claim.measured
+
+
+def test_where_a_method_was_not_run_the_only_one_is_so_of_the_others_alone():
+    pairs = tuple((cell, data) for cell, data in planted() if cell.method != "2layer (NTK)")
+    early = next((replace(cell, samples=250), data) for cell, data in planted() if cell.method == "2layer (NTK)")
+    missing, some = only((*pairs, early))
+    assert (missing.verdict, some.verdict) == ("not testable at this size", "holds")
+    assert "2layer (NTK): too large" in missing.note
+    assert some.statement.endswith("of 8 that were run there")
+
+
+def test_nothing_is_judged_by_a_network_on_the_edge_of_its_grid():
+    """3resnet's best at the largest rate, or next to a rate that was not tried."""
+    edge, gap = np.full((3, 2, 3), 5.0), np.full((3, 2, 3), 5.0)
+    edge[2, 0] = gap[1, 0] = 0.1 * np.array([0.99, 1.0, 1.01])
+    gap[0, 0] = np.nan
+    for grid in (edge, gap):
+        pairs = tuple((cell, trained(grid, grid) if cell.method == "3resnet" else data) for cell, data in planted())
+        outside = "outside the hypothesis"
+        assert verdicts(Results("paper", pairs)) == [outside, "holds", outside, "holds", outside]
 
 
 def test_a_ratio_of_one_that_is_not_tolerated_would_be_found_out():

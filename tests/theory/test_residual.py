@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from offtangent._errors import InputError
 from offtangent.networks import Hidden, ResNet
 from offtangent.theory import (
     coupling,

@@ -70,12 +70,14 @@ def line(
     name: str,
     colour: str,
     dash: str | None = None,
+    symbol: str | None = None,
     band: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Plot:
     """Add a line, with a shaded `band` (low, high) around it, and return the plot.
 
-    `colour` is a name in PALETTE; `dash` is plotly's "dot", "dash", "dashdot" or None for solid. A NaN leaves
-    a gap. The band follows the line when the reader hides it through the legend.
+    `colour` is a name in PALETTE; `dash` is plotly's "dot", "dash", "dashdot" or None for solid; `symbol`, one of
+    plotly's marker symbols, marks where it was measured. A NaN leaves a gap. The band follows the line when the reader
+    hides it through the legend.
     """
     xs, ys = _aligned(x, y)
     shade = _colour(colour)
@@ -95,9 +97,8 @@ def line(
             hoverinfo="skip",
             showlegend=False,
         )
-    plot.add_scatter(
-        x=xs, y=ys, name=name, legendgroup=name, mode="lines", line={"color": shade, "dash": dash, "width": 2}
-    )
+    marks = {"mode": "lines"} if symbol is None else {"mode": "lines+markers", "marker": _marker(shade, symbol)}
+    plot.add_scatter(x=xs, y=ys, name=name, legendgroup=name, line={"color": shade, "dash": dash, "width": 2}, **marks)
     return plot
 
 
@@ -134,7 +135,7 @@ def points(
         name=name,
         legendgroup=name,
         mode="markers",
-        marker={"color": shade, "symbol": symbol, "size": 7},
+        marker=_marker(shade, symbol),
         error_y=bars,
     )
     return plot
@@ -198,6 +199,10 @@ def _colour(name: str) -> str:
     if name not in PALETTE:
         raise InputError(f"colour={name!r} is not in the palette; choose one of {', '.join(PALETTE)}.")
     return PALETTE[name]
+
+
+def _marker(shade: str, symbol: str) -> dict[str, Any]:
+    return {"color": shade, "symbol": symbol, "size": 7}
 
 
 def _translucent(shade: str) -> str:

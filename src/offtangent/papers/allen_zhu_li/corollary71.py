@@ -145,4 +145,4 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return corollary71_report.figures(results.where(Learner))
+    return corollary71_report.figures(results.where(Learner), results.where(Promised))

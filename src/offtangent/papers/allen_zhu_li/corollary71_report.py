@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from offtangent.lab import Claim, Results, mean_interval
-from offtangent.report import Figure, line, new_plot, style
-from offtangent.theory import corollary71_samples
+from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.theory import corollary71_samples, theorem2_samples
 
 COLOURS = ("blue", "orange", "green", "purple")
 
@@ -82,28 +82,41 @@ def best_kernel(data: Any) -> tuple[str, np.ndarray]:
     return str(data["kernels"].values[at]), np.asarray(data["kernel"].values[at])
 
 
-def figures(results: Results) -> list[Figure]:
-    dims = sorted(results.values("dim"))
-    if all(len(results.where(dim=dim).pairs) < 2 for dim in dims):
+def figures(learners: Results, promised: Results) -> list[Figure]:
+    dims = sorted(learners.values("dim"))
+    if all(len(learners.where(dim=dim).pairs) < 2 for dim in dims):
         return []
-    plot, every = new_plot(), []
+    plot, every, heights = new_plot(), [], []
+    cell = learners.pairs[0][0]
     for dim, colour in zip(dims, COLOURS, strict=False):
-        here = sorted(results.where(dim=dim).pairs, key=lambda pair: pair[0].samples)
-        sizes = np.array([cell.samples for cell, _ in here], float)
-        every += sizes.tolist()
-        alpha = here[0][0].alpha
-        ours = np.stack([data["resnet"].values for _, data in here]) / alpha**2
-        theirs = np.stack([best_kernel(data)[1] for _, data in here]) / alpha**2
+        here = sorted(learners.where(dim=dim).pairs, key=lambda pair: pair[0].samples)
+        sizes = np.array([one.samples for one, _ in here], float)
+        ours = [data["resnet"].values / cell.alpha**2 for _, data in here]
+        theirs = [best_kernel(data)[1] / cell.alpha**2 for _, data in here]
         for errors, name, dash in ((ours, "ResNet", "solid"), (theirs, "best kernel", "dash")):
-            line(plot, sizes, errors.mean(axis=1), name=f"{name}, d = {dim}", colour=colour, dash=dash,
-                 band=(errors.min(axis=1), errors.max(axis=1)))  # fmt: skip
-    cell = results.pairs[0][0]
-    ends = np.array([min(every), max(every)])
-    line(plot, ends, np.full(2, float(cell.degree)), name="nothing of αG(F) learnt", colour="grey", dash="dash")
-    line(plot, ends, np.full(2, cell.alpha**2), name="α⁴", colour="grey", dash="dot")
+            line(plot, sizes, [one.mean() for one in errors], name=f"{name}, d = {dim}", colour=colour, dash=dash,
+                 symbol="circle", band=([one.min() for one in errors], [one.max() for one in errors]))  # fmt: skip
+        for one, data in promised.where(dim=dim, alpha=cell.alpha):
+            errors = data["resnet"].values / cell.alpha**2
+            points(plot, [one.samples], [errors.mean()], name=f"ResNet from d/α⁸, d = {dim}", colour=colour,
+                   symbol="star", band=([errors.min()], [errors.max()]))  # fmt: skip
+            heights += errors.tolist()
+        every += [*sizes.tolist(), corollary71_samples(dim, cell.alpha)]
+        heights += np.concatenate([*ours, *theirs]).tolist()
+    ends, span = (np.array([min(one), max(one)]) for one in (every, heights))
+    for dim, colour in zip(dims, COLOURS, strict=False):
+        asked = np.full(2, corollary71_samples(dim, cell.alpha))
+        line(plot, asked, span, name=f"d/α⁸, d = {dim}", colour=colour, dash="dot")
+    for level, name, dash in (
+        (float(cell.degree), "nothing of αG(F) learnt", "dashdot"),
+        (QUARTER, "α²/4, Theorem 2", "solid"),
+        (cell.alpha**2, "α⁴", "dot"),
+    ):
+        line(plot, ends, np.full(2, level), name=name, colour="grey", dash=dash)
     style(plot, x="samples N", y="error/α², sum over outputs", log_x=True, log_y=True)
     caption = (
         f"k = {cell.degree}, α = {cell.alpha:g}, m = {cell.width}, {cell.epochs} + {cell.epochs} epochs; means over "
-        f"{cell.seeds} seeds, bands: all. The corollary asks for d/α⁸ samples."
+        f"{cell.seeds} seeds, bands: all. Vertical: the samples that the corollary asks for; Theorem 2 allows "
+        f"{theorem2_samples(max(dims), cell.degree):.0f} at the most."
     )
     return [Figure("The ResNet and the best of six kernels on F + αG(F)", caption, plot)]

@@ -244,10 +244,12 @@ def figures(results: Results) -> list[Figure]:
 def _errors(here: list[tuple[Any, Any]], held: Any) -> Figure:
     plot, (first, _) = new_plot(), here[0]
     sizes = np.array(first.samples, float)
+    ends = [0.25]
     for (cell, data), colour in zip(here, COLOURS, strict=True):
         errors = data["error"].sum("output").values / cell.alpha**2
         low, middle, high = (np.maximum(part, SHOWN) for part in (errors.min(0), errors.mean(0), errors.max(0)))
-        line(plot, sizes, middle, name=cell.kernel, colour=colour, band=(low, high))
+        ends += [float(low.min()), float(high.max())]
+        line(plot, sizes, middle, name=cell.kernel, colour=colour, band=(low, high), symbol="circle")
     for level, name, dash in (
         (first.degree, "nothing of αG(F) learnt", "dash"),
         (first.degree / 4, "kα²/4, the proof", "dashdot"),
@@ -263,13 +265,26 @@ def _errors(here: list[tuple[Any, Any]], held: Any) -> Figure:
         points(
             plot, sizes, np.where(shown > 0, shown, np.nan), name="bound from u′", colour="grey", symbol="triangle-up"
         )
+    span = np.array([min(ends), max(ends)])
+    line(plot, np.full(2, theorem2_samples(first.dim, first.degree)), span, name="limit of Theorem 2", colour="purple")
+    allowed = _by_the_norms(first.dim, first.degree, first.alpha)
+    if allowed <= sizes[-1]:
+        line(plot, np.full(2, allowed), span, name="limit of its argument", colour="purple", dash="dash")
     style(plot, x="samples N", y="error/α², sum over outputs", log_x=True, log_y=True)
     caption = (
         f"Over all corners; λ chosen on samples of its own; mean of {first.seeds} seeds, the band from the smallest to "
-        f"the largest. The first N is the limit of Theorem 2 with the constant 1; all others lie outside. Triangles: "
-        r"what $(\alpha - \lambda\|u'\|)_+^2$ proves of every kernel of ⟨x, x'⟩."
+        f"the largest. Vertical: the N that Theorem 2 allows, its constant as 1, and about where its argument by the "
+        f"norms themselves ends; Lemma E.3's own constants allow {memorising_samples(first.dim, first.degree):.1g}; "
+        f"Corollary 7.1 wants {corollary71_samples(first.dim, first.alpha):.1g}. Triangles: "
+        r"what $(\alpha - \lambda\|u'\|)_+^2$ proves of every kernel of ⟨x, x'⟩. "
+        f"Errors below {SHOWN:g} are drawn there."
     )
     return Figure(f"Six kernels on F + αG(F), d = {first.dim}, k = {first.degree}", caption, plot)
+
+
+def _by_the_norms(dim: int, degree: int, alpha: float) -> float:
+    """N = α² C(d, k)/4(1 + α²), where 2λ‖u′‖ = α if ΦᵀΦ = ΛI."""
+    return alpha**2 * math.comb(dim, degree) / (4 * (1 + alpha**2))
 
 
 def _limits(held: list[tuple[Any, Any]]) -> Figure:
@@ -282,7 +297,7 @@ def _limits(held: list[tuple[Any, Any]]) -> Figure:
     for name, values, colour, dash in (
         ("d/α⁸, Corollary 7.1", [corollary71_samples(dim, alpha) for dim in whole], "green", None),
         ("C(d, k) characters", features, "grey", "dash"),
-        ("the argument, by the norms", alpha**2 * features / (4 * (1 + alpha**2)), "blue", None),
+        ("the argument, by the norms", [_by_the_norms(dim, k, alpha) for dim in whole], "blue", None),
         ("Theorem 2, constant 1", [theorem2_samples(dim, k) for dim in whole], "vermillion", None),
         ("Lemma E.3", [memorising_samples(dim, k) for dim in whole], "purple", None),
     ):
@@ -306,8 +321,8 @@ def _norms(held: list[tuple[Any, Any]]) -> Figure:
         sizes = np.array(cell.samples, float)[known]
         most = max(most, int(max(cell.samples)))
         band = (ratio[:, known].min(axis=0), ratio[:, known].max(axis=0))
-        line(plot, sizes, ratio[:, known].mean(axis=0), name=f"d = {cell.dim}", colour=shades[cell.dim], band=band)
-        plot.data[-1].mode = "lines+markers"  # where one N alone has a u′, a line has nothing to show
+        line(plot, sizes, ratio[:, known].mean(axis=0), name=f"d = {cell.dim}", colour=shades[cell.dim], band=band,
+             symbol="circle")  # where one N alone has a u′, a line has nothing to show  # fmt: skip
     line(plot, np.array([3.0, most]), np.ones(2), name="α/2λ, what learning needs", colour="grey", dash="dash")
     style(plot, x="samples N", y="2λ‖u′‖/α, the largest output", log_x=True, log_y=True)
     caption = (
