@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import faults
-from offtangent.lab import Results
-from offtangent.papers.allen_zhu_li import coupling, descent, existence
+from offtangent.lab import Claim, Interval, Results
+from offtangent.papers.allen_zhu_li import coupling, coupling_report, descent, existence
 from offtangent.papers.allen_zhu_li._parity import corners, errors
 
 
@@ -35,11 +35,30 @@ def verdicts(module, results):
 
 
 def test_of_the_coupling_lemma_only_f_as_printed_is_refuted(coupled):
-    assert verdicts(coupling, coupled) == {"holds", "refuted as printed"}
-    refuted = [claim.source for claim in coupling.claims(coupled) if claim.verdict == "refuted as printed"]
-    assert refuted == ["Lemma D.1(f), as printed, edge"]
-    parts = {claim.source[:12] for claim in coupling.claims(coupled) if claim.source.startswith("Lemma")}
-    assert parts == {f"Lemma D.1({letter})" for letter in "abcdefg"}
+    found = {str(claim.verdict): claim.source for claim in coupling.claims(coupled) if claim.verdict != "holds"}
+    assert found == {
+        "refuted as printed": "Lemma D.1(f), as printed, edge",
+        "not testable at this size": "Lemma D.1(e), edge",
+    }
+
+
+def test_every_part_of_the_coupling_lemma_has_slopes_in_the_width_and_in_a_radius(coupled):
+    sources = {claim.source.replace(", corrected", "") for claim in coupling.claims(coupled)}
+    for letter in "abcdefg":
+        radius = "τ_w" if letter in "abc" else "τ_v/σ_v"
+        assert sources >= {f"Lemma D.1({letter}){end}" for end in ("", ", m", f", {radius}")}
+
+
+def test_a_slope_whose_interval_reaches_another_power_tells_nothing():
+    def told(low, high, profile="smoke"):
+        slope = Interval((low + high) / 2, low, high)
+        claim = Claim.no_slower(slope, 0.0, source="", statement="", measured="")
+        return coupling_report._told_apart(claim, 0.125, profile)
+
+    assert told(-0.3, 0.1).verdict == "holds"
+    assert told(0.01, 0.3).verdict == "fails"
+    assert told(-0.3, 0.14).verdict == "not testable at this size"
+    assert told(-0.3, 0.14).note.endswith("Tested in profile laptop.")
 
 
 def test_lemma_c3_is_judged_at_the_smallest_b_whose_bound_says_something(existing):
@@ -101,7 +120,7 @@ def test_along_sgd_the_proof_s_inequalities_hold(descended):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "figures"), [(coupling, "coupled", 3), (existence, "existing", 3), (descent, "descended", 2)]
+    ("module", "name", "figures"), [(coupling, "coupled", 4), (existence, "existing", 3), (descent, "descended", 2)]
 )
 def test_there_are_figures_and_missing_cells_leave_the_others_standing(module, name, figures, request):
     results = request.getfixturevalue(name)
@@ -125,8 +144,18 @@ def test_a_profile_with_slopes_has_sizes_enough_for_them():
         ):
             assert len(sizes) >= 5
             assert sizes[-1] / sizes[0] >= 100
+        assert coupling.PROFILES[profile].radii >= 5
         assert coupling.PROFILES[profile].seeds >= 10
         assert existence.PROFILES[profile].seeds >= 10
+
+
+def test_radii_span_two_decades_at_paper_and_elsewhere_the_claims_say_why_not(coupled):
+    cells = coupling.cells(coupling.PROFILES["paper"])
+    for kind, field in ((coupling.First, "tau"), (coupling.Second, "ratio")):
+        radii = [getattr(cell, field) for cell in cells if isinstance(cell, kind) and cell.path == "radius"]
+        assert max(radii) / min(radii) >= 100
+    for claim in coupling.claims(coupled):
+        assert ("all that the lemma allows" in claim.measured) == claim.source.endswith((", τ_w", ", τ_v/σ_v"))
 
 
 def test_every_cell_lies_inside_the_hypotheses_of_lemma_d1():
@@ -152,8 +181,11 @@ def test_too_many_turned_signs_would_be_found_out(coupled):
         "Proposition C.4, attained",
     }
     assert wrong(coupling, coupled, coupling.Flips, left=lambda _, x: 1.1 * x) == {"Proposition C.4"}
-    assert "Lemma D.1(a)" in wrong(coupling, coupled, coupling.First, a=lambda _, x: 5 * x)
-    assert "Lemma D.1(d)" in wrong(coupling, coupled, coupling.Second, d=lambda _, x: 5 * x)
+    assert wrong(coupling, coupled, coupling.First, a=lambda _, x: 5 * x) == {"Lemma D.1(a)"}
+    assert wrong(coupling, coupled, coupling.Second, d=lambda _, x: 5 * x) == {"Lemma D.1(d)"}
+    assert "Lemma D.1(a), m" in wrong(coupling, coupled, coupling.First, a=lambda cell, x: x * cell.width**0.1)
+    found = wrong(coupling, coupled, coupling.Second, d=lambda cell, x: x * cell.width**0.1)
+    assert {"Lemma D.1(d), m", "Lemma D.1(d), edge"} <= found
 
 
 def test_norms_that_are_too_large_or_grow_would_be_found_out(coupled):
@@ -165,12 +197,17 @@ def test_norms_that_are_too_large_or_grow_would_be_found_out(coupled):
         coupling, coupled, coupling.Second, f=lambda cell, x: x * cell.width**0.3
     )
     assert wrong(coupling, coupled, coupling.Second, g=lambda _, x: 10 * x) == {"Lemma D.1(g)"}
+    found = wrong(coupling, coupled, coupling.Second, g=lambda cell, x: x * cell.width**0.3)
+    assert {"Lemma D.1(g), m", "Lemma D.1(g), edge"} <= found
+    found = wrong(coupling, coupled, coupling.Second, f=lambda cell, x: x * cell.ratio)
+    assert "Lemma D.1(f), corrected, τ_v/σ_v" in found
 
 
 def test_an_operator_norm_as_small_as_printed_would_be_seen(coupled):
     """With (e) in place of (f) the printed form holds."""
     swapped = tuple((cell, data.assign(f=data["e"]) if "e" in data else data) for cell, data in coupled)
-    assert verdicts(coupling, Results("smoke", swapped)) == {"holds"}
+    claims = coupling.claims(Results("smoke", swapped))
+    assert [claim.source for claim in claims if claim.verdict != "holds"] == ["Lemma D.1(e), edge"]
 
 
 def test_functions_and_weights_that_miss_would_be_found_out(existing):

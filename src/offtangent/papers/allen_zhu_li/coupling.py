@@ -71,7 +71,8 @@ Kind = Flips | First | Second
 class Config:
     widths: tuple[int, ...]
     deltas: tuple[float, ...]
-    radii: int  # how many τ_w and τ_v/σ_v at the largest width
+    radii: int  # how many τ_w and τ_v/σ_v
+    far: tuple[int, int]  # the width at which they vary, and outputs for τ_v: a radius has (m/k)^{3/8} to vary in
     edge: tuple[int, ...]  # widths of networks with one output and the smallest τ_v
     outputs: int = 4
     dim: int = 10
@@ -79,13 +80,13 @@ class Config:
 
 
 PROFILES = {
-    "smoke": Config((128, 512, 2048), (0.01, 0.1, 1.0), 3, (512, 4096, 32_768)),
+    "smoke": Config((128, 512, 2048), (0.01, 0.1, 1.0), 3, (2048, 4), (512, 4096, 32_768)),
     "laptop": Config(
-        (256, 1024, 2048, 8192, 32_768), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 5,
+        (256, 1024, 2048, 8192, 32_768), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 5, (32_768, 4),
         (512, 2048, 8192, 32_768, 131_072),
     ),
     "paper": Config(
-        tuple(2**i for i in range(9, 17)), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 6,
+        tuple(2**i for i in range(9, 17)), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 6, (2**18, 1),
         tuple(2**i for i in range(9, 19)),
     ),
 }  # fmt: skip
@@ -99,10 +100,11 @@ def cells(config: Config) -> list[Kind]:
     found += [Second("width", width, RATIO, k, d, seeds) for width in config.widths]
     found += [Second("edge", width, round(width**-0.375, 6), 1, d, seeds) for width in config.edge]
     # As far as the lemma's hypotheses go: τ_w in [1, √m σ_w), τ_v in [σ_v(k/m)^{3/8}, σ_v].
-    first = np.geomspace(1.0, 0.98 * most**0.375, config.radii)
-    second = np.geomspace((k / most) ** 0.375, 1.0, config.radii)
-    found += [First("radius", most, round(float(tau), 4), k, d, seeds) for tau in first]
-    return found + [Second("radius", most, round(float(ratio), 6), k, d, seeds) for ratio in second]
+    width, alone = config.far
+    first = np.geomspace(1.0, 0.98 * width**0.375, config.radii)
+    second = np.geomspace((alone / width) ** 0.375, 1.0, config.radii)
+    found += [First("radius", width, round(float(tau), 4), k, d, seeds) for tau in first]
+    return found + [Second("radius", width, round(float(ratio), 6), alone, d, seeds) for ratio in second]
 
 
 def cost(cell: Kind) -> Cost:
