@@ -14,18 +14,21 @@ import math
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from offtangent.data import GeneralRidges, unit_norm
 from offtangent.lab import Claim, Cost, Results
+from offtangent.networks import ResNet
 from offtangent.papers.allen_zhu_li import existence_report
 from offtangent.papers.allen_zhu_li._parity import train_parity
 from offtangent.report import Figure
 from offtangent.theory import (
     IndicatorFunction,
     concept_complexity,
+    existence_hidden,
     existence_norm,
     existence_weights,
     indicator_mean,
@@ -226,8 +229,9 @@ def _layers(cell: Layers, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, m])
     A, W0 = rng.standard_normal((k, m)) / math.sqrt(m), sigma_w * rng.standard_normal((cell.dim + 1, m))
     V0 = sigma_v / math.sqrt(m) * rng.standard_normal((k + 1, m))
-    W = existence_weights(F, A, W0, scale=sigma_w, epsilon=EPSILON)
-    V = alpha * existence_weights(G, A, V0, scale=sigma_v / math.sqrt(m), epsilon=EPSILON)
+    with jax.enable_x64(True):
+        net = ResNet(*map(jnp.asarray, (W0, V0, A)))
+    W, V = existence_hidden(net, F, G, alpha=alpha, sigma_w=sigma_w, sigma_v=sigma_v, epsilon=EPSILON)
     X = _sphere(rng, cell.samples, cell.dim)
     base, padded = F(X), _padded(X)
     still = ((padded @ W0 >= 0) * (padded @ W)) @ A.T - base
