@@ -207,8 +207,8 @@ def _told_apart(claim: Claim, reach: float, profile: str) -> Claim:
     """`Claim.no_slower` passes any interval that begins below its exponent: one that reaches this far tells nothing."""
     if claim.verdict is not Verdict.HOLDS or claim.interval is None or claim.interval[1] < reach:
         return claim
-    where = {"smoke": "laptop"}.get(profile, "paper")
-    wide = f"The interval reaches {reach:.3g}, a power that is not the lemma's. Tested in profile {where}."
+    where = {"smoke": " Tested in profile laptop.", "laptop": " Tested in profile paper."}.get(profile, "")
+    wide = f"The interval reaches {reach:.3g}, a power that is not the lemma's.{where}"
     return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{wide} {claim.note}".strip())
 
 
