@@ -129,12 +129,15 @@ def run(
     from offtangent.lab.progress import shown_progress
     from offtangent.lab.publish import judge
     from offtangent.lab.records import finite, record_of
+    from offtangent.lab.worker import sharing_settings
 
     experiments = lab.select(selectors or [], _experiments())
     lab.check_profile(profile, experiments)
     store = lab.Store.open(folder)
     os.environ.update(_cache_settings(store))
     placement = lab.parse_placement(on)
+    if placement.kind == "processes":
+        os.environ.update(sharing_settings())  # before JAX looks for a GPU in here, too
     todo = lab.plan(experiments, profile, store, fresh=fresh)
     for experiment in experiments:
         if absent := experiment.absent(profile):

@@ -51,6 +51,18 @@ def test_the_experiment_with_the_longest_cell_comes_first_and_as_a_whole(write_s
     assert [outcome.experiment.name for outcome in outcomes] == ["a", "b"]
 
 
+@pytest.mark.parametrize(("on", "told"), [("processes:1", "false"), ("local", "None")])
+def test_a_run_that_shares_a_gpu_with_its_workers_leaves_its_memory_to_them(on, told, sweep, store, offtangent):
+    """The run's own process asks JAX for its devices, and would have three quarters of the memory from then on."""
+    noted = sweep.path.with_name("noted")
+    note = (
+        f"__import__('pathlib').Path({str(noted)!r}).write_text(str(os.environ.get('XLA_PYTHON_CLIENT_PREALLOCATE')))"
+    )
+    sweep.path.write_text(sweep.path.read_text().replace("def cells(config):", f"def cells(config):\n    {note}"))
+    assert offtangent("run", sweep.path, "--profile", "smoke", "--out", store, "--on", on).status == 0
+    assert noted.read_text() == told
+
+
 def test_fresh_computes_everything_again(sweep, store):
     sweep.run(store)
     assert (sweep.run(store, fresh=True).computed, len(sweep.executed)) == (4, 8)

@@ -126,13 +126,17 @@ def prepare() -> None:
 
 
 def settings(compiled: str, threads: int) -> dict[str, str]:
-    """The environment of a worker process. It is born with it: JAX reads it when imported, and never again.
-
-    Workers share a GPU, so none takes three quarters of its memory beforehand, as JAX does unless told.
-    """
+    """The environment of a worker process. It is born with it: JAX reads it when imported, and never again."""
     names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    sharing = {"XLA_PYTHON_CLIENT_PREALLOCATE": os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")}
-    return dict.fromkeys(names, str(threads)) | sharing | cache_settings(compiled)
+    return dict.fromkeys(names, str(threads)) | sharing_settings() | cache_settings(compiled)
+
+
+def sharing_settings() -> dict[str, str]:
+    """The environment of processes that share a GPU, the run's own among them; what a user has set stays.
+
+    None of them takes three quarters of its memory beforehand, as JAX does unless told.
+    """
+    return {"XLA_PYTHON_CLIENT_PREALLOCATE": os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")}
 
 
 def cache_settings(compiled: str) -> dict[str, str]:

@@ -74,7 +74,7 @@ PROFILES = {
         "version 1", (250, 1000, 2000), 160, (40, 80), (0.3, 0.6), 2000, 40, 3, 2000, closer={"3resnet": 10},
     ),
     "paper": Config(
-        "version 1", (500, 1000, 2000, 4000), 1000, (100, 300), (0.15, 0.3, 0.6), 2000,
+        "version 1", (500, 1000, 2000, 4000), 1000, (100, 300), (0.15, 0.3), 2000,
         400, 3, 16_000, precision="tensorfloat32", refined=True, closer=dict.fromkeys(_methods.NETWORKS, 10),
         later=(1000, 2000),
     ),

@@ -54,7 +54,7 @@ class Config:
 PROFILES = {
     "smoke": Config("small", (500,), 64, 20, 3, looks=10),
     "laptop": Config("version 1", (2000,), 160, 40, 3),
-    "paper": Config("version 1", (1000, 2000, 4000), 1000, 400, 5, precision="tensorfloat32", refined=True),
+    "paper": Config("version 1", (1000, 2000), 1000, 400, 5, precision="tensorfloat32", refined=True),
 }
 
 
