@@ -23,7 +23,7 @@ below its best is judged where one does, or where all widths have had its epochs
 
 What is cut. `paper`: three seeds and both starts up to m = 500, one seed up to 2000; for wider networks one start and
 5 × 5 grids, and fewer epochs from m = 20 000 on (200, 100, 50, and as many again); for d = 100 all epochs at m = 200
-alone, else 40, 20 or 10. Added: 2000 + 2000 epochs at m = 200 and 1000. `laptop`: m = 200 with all epochs on a 3 × 4
+alone, else 40, 20 or 10. Added: 2000 + 2000 epochs at m = 200 and 1000. `laptop`: m = 200 with all epochs on a 3 × 3
 grid. `smoke`: d = 16.
 """
 
@@ -109,7 +109,7 @@ PROFILES = {
     ),
     "laptop": Config(
         (
-            Descent(40, 5000, 200, 400, (2.0, 5.0, 10.0), (0.0, 2e-5, 5e-5, 1e-4), ONE, 1),
+            Descent(40, 5000, 200, 400, (2.0, 5.0, 10.0), (0.0, 5e-5, 1e-4), ONE, 1),
         ),
         penalties=(3e-5, 1e-4, 3e-4), steps=3000, seeds=10,
     ),

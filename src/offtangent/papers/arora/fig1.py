@@ -113,7 +113,7 @@ PROFILES = {
             Training("digits", samples=360, width=2000, seeds=3, steps=(300, 1000, 300)),
             Training("mnist", samples=400, width=2000, seeds=3, steps=(40, 100, 40)),
         ),
-        widths=(300, 1000, 3000, 10_000, 30_000),
+        widths=(100, 316, 1000, 3162, 10_000),
     ),
     "paper": Config(
         trainings=(
