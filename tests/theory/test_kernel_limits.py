@@ -238,15 +238,15 @@ def test_the_proof_s_last_step_follows_from_its_two_conditions():
 
 
 def test_sizes_that_the_theorem_does_not_speak_of_are_told_with_the_part_that_is_lost():
-    assert theorem2(100_000, 4, 5, 0.3).problems() == []
-    (few,) = theorem2(100_000, 4, 6, 0.3).problems()
+    assert theorem2(100_000, 4, 5, 0.3).problems == ()
+    (few,) = theorem2(100_000, 4, 6, 0.3).problems
     assert "Lemma E.3 promises no" in few
-    told = " ".join(theorem2(60, 4, 1000, 0.3).problems())
+    told = " ".join(theorem2(60, 4, 1000, 0.3).problems)
     assert "no α ≤ 1 will do below d = 200" in told
     assert "outside Theorem 2" in told
-    assert "last step of the proof" in theorem2(100_000, 4, 5, 1e-4).problems()[0]
-    assert "Corollary 7.1" in theorem2(100_000, 4, 5, 1.5).problems()[0]
-    assert "k ≥ 4" in theorem2(100_000, 3, 1, 0.5).problems()[0]
+    assert "last step of the proof" in theorem2(100_000, 4, 5, 1e-4).problems[0]
+    assert "Corollary 7.1" in theorem2(100_000, 4, 5, 1.5).problems[0]
+    assert "k ≥ 4" in theorem2(100_000, 3, 1, 0.5).problems[0]
     assert not theorem2(100_000, 4, 5, 1e-6).applies
 
 

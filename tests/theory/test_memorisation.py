@@ -45,33 +45,33 @@ def test_the_theorems_choices():
     assert (net.features, net.width, net.parameters) == (490, 982, 490 * 982)
     assert net.fits
     assert net.wide_enough
-    assert net.problems() == []
+    assert net.problems == ()
     assert least_width(100) == 202
     assert admissible_features(100, 1) == 101 // 4
 
 
 def test_what_does_not_fit_is_told_with_the_number_that_would():
-    (told,) = memorisation(60_000, 100, width=3000).problems()
+    (told,) = memorisation(60_000, 100, width=3000).problems
     assert "60000 samples are more than the 5050" in told
     assert "346 or more random features" in told
     assert most_samples(345) < 60_000 <= most_samples(346)
-    (narrow,) = memorisation(50, 10, width=20).problems()
+    (narrow,) = memorisation(50, 10, width=20).problems
     assert "20 neurons are fewer than 2d + 2 = 22" in narrow
 
 
 def test_too_few_polynomials_are_told_as_polynomials():
-    (told,) = memorisation(8, 2, power=1, features=10).problems()
+    (told,) = memorisation(8, 2, power=1, features=10).problems
     assert "8 samples are more than the 3 that polynomials of degree 2p = 2 in 2 inputs can fit" in told
 
 
 def test_too_few_features_are_told_as_features():
-    (told,) = memorisation(11, 3, power=2, features=4).problems()
+    (told,) = memorisation(11, 3, power=2, features=4).problems
     assert "11 samples are more than the 10 that quadratic forms of 4 features can fit" in told
 
 
 @pytest.mark.parametrize(("samples", "dim", "power", "features"), [(8, 2, 1, 10), (11, 3, 2, 4), (60, 3, 1, 3)])
 def test_what_the_remedy_names_is_the_least_that_fits(samples, dim, power, features):
-    (told,) = memorisation(samples, dim, power=power, features=features).problems()
+    (told,) = memorisation(samples, dim, power=power, features=features).problems
     fewest = re.search(r"(\d+) features or more", told)
     lowest = re.search(r"the power (\d+) or a higher one", told)
     k, p = int(fewest[1]) if fewest else features, int(lowest[1]) if lowest else power
@@ -81,7 +81,7 @@ def test_what_the_remedy_names_is_the_least_that_fits(samples, dim, power, featu
 
 
 def test_one_input_is_helped_by_no_power():
-    assert "a column of ones will do" in memorisation(5, 1, power=3).problems()[0]
+    assert "a column of ones will do" in memorisation(5, 1, power=3).problems[0]
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,12 @@ class Theorem2:
         few = self.samples <= memorising_samples(self.dim, self.degree)
         return self.degree >= 4 and enough and self.alpha <= 1 and few
 
-    def problems(self) -> list[str]:
-        """What does not apply, each with the part of the argument that is lost and the number that would do."""
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What does not apply, each with the part of the argument that is lost and the number that would do.
+
+        The proof's own constants are asked for: it is empty where `explicit`, not wherever `applies`.
+        """
         d, k, told = self.dim, self.degree, []
         if k < 4:
             told.append(f"k = {k}: Theorem 2 is for k ≥ 4; Proposition E.1, Lemmas E.2 and E.3 hold from k = 2 on.")
@@ -118,7 +122,7 @@ class Theorem2:
             )
         if self.samples > (limit := theorem2_samples(d, k)):
             told.append(f"N = {self.samples} > d^(k/2)/log^k d = {limit:.3g}: outside Theorem 2, but for its constant.")
-        return told
+        return tuple(told)
 
 
 def theorem2(dim: int, degree: int, samples: int, alpha: float | int) -> Theorem2:

@@ -94,7 +94,8 @@ class Capacity:
         """R ≥ 2d + 2 (2k + 2): whether Lemmas 1 and 3 speak of this network."""
         return self.width >= least_width(self.inputs)
 
-    def problems(self) -> list[str]:
+    @property
+    def problems(self) -> tuple[str, ...]:
         """What keeps the theorems from applying, each with the number that would do. Empty: nothing."""
         told = []
         layer, seen = ("d", "inputs") if self.features is None else ("k", "features")
@@ -110,7 +111,7 @@ class Capacity:
             told.append(
                 f"{self.width} neurons are fewer than 2{layer} + 2 = {least_width(self.inputs)}: minima may be local"
             )
-        return told
+        return tuple(told)
 
     @property
     def _polynomials(self) -> int | None:
@@ -142,7 +143,7 @@ def memorisation(
     (Capacity(samples=5000, dim=100, width=202, features=None, power=None), True)
     >>> memorisation(60_000, 100, power=2).width
     982
-    >>> memorisation(60_000, 100, width=3000).problems()[0][:52]
+    >>> memorisation(60_000, 100, width=3000).problems[0][:52]
     '60000 samples are more than the 5050 that quadratic '
     """
     check_count("samples", samples)

@@ -65,7 +65,7 @@ class QuadraticRisk(eqx.Module):
         quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
         found = Capacity.of(net, len(inputs))
         if not found.fits:
-            warnings.warn(f"The loss may have no zero: {found.problems()[0]}", stacklevel=2)
+            warnings.warn(f"The loss may have no zero: {found.problems[0]}", stacklevel=2)
         else:
             try:
                 check_multiples(inputs)
@@ -184,7 +184,7 @@ def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Floa
     check_multiples(inputs)
     found = Capacity.of(net, len(inputs))
     if not found.fits:
-        raise InputError(f"Labels can contradict each other: {found.problems()[0]}")
+        raise InputError(f"Labels can contradict each other: {found.problems[0]}")
     from scipy.linalg import eigh, solve
 
     try:
