@@ -189,9 +189,17 @@ def test_a_first_layer_that_is_F_and_as_much_else_would_be_found_out_with_the_pa
 
 
 def test_a_signal_that_is_in_neither_layer_is_not_in_the_right_one():
-    """The seeds differ by more than what the layers do."""
     results = planted(first=((0.0, 0.01, 0.01), (0.0,) * 3), rest=((0.0, 0.01, 0.01), (0.0,) * 3))
     assert verdicts(results)[:2] == ["fails"] * 2
+
+
+def test_one_seed_that_learns_it_elsewhere_would_be_found_out():
+    pairs = []
+    for one, data in planted():
+        learnt = data["learnt"].copy()
+        learnt[{"seed": 1}] = learnt[{"seed": 1, "part": [1, 0]}].values
+        pairs.append((one, data.assign(learnt=learnt)))
+    assert verdicts(Results("paper", tuple(pairs)))[:2] == ["fails"] * 2
 
 
 def test_a_composite_that_is_learnt_before_its_base_would_be_found_out():
