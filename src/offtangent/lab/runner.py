@@ -124,7 +124,7 @@ def run(
     `on_done` is told of every cell that comes back. Raises `StoreFull` when the disk is full and `Interrupted`
     on Ctrl-C; both leave the store sound.
     """
-    missing = _in_order(plan, placement.workers)
+    missing = _longest_first(plan)
     count = -(-len(missing) // placement.chunk(len(missing)))
     chunks = [missing[i::count] for i in range(count)]  # long and short cells in each
     sweep = _Sweep(deque(chunks), shared=placement.kind == "processes" and placement.workers > 1)
@@ -139,27 +139,20 @@ def run(
     return [_collect(plan, experiment, store, sweep.done) for experiment in plan.experiments]
 
 
-def _in_order(plan: Plan, workers: int) -> list[Job]:
-    """What is missing: as many experiments side by side as there are workers, those with the longest cells first.
+def _longest_first(plan: Plan) -> list[Job]:
+    """What is missing, experiment by experiment, those with the longest cells first, and so in each of them.
 
-    Of each its own longest cells come first as well, so that workers end together. Side by side, workers compile
-    different programs: two cells of one experiment that start together compile the same ones twice. And a run that is
-    ended early has whole experiments to show.
+    Then workers end together, and a run that is ended early has whole experiments to show.
     """
-    queues: dict[str, list[Job]] = {experiment.name: [] for experiment in plan.experiments}
-    for job in sorted(plan.missing, key=_work, reverse=True):
-        queues[job.experiment.name].append(job)
-    waiting = deque(sorted((deque(queue) for queue in queues.values() if queue), key=lambda q: -_work(q[0])))
-    found, lanes = [], [waiting.popleft() for _ in range(min(workers, len(waiting)))]
-    while lanes:
-        found += [lane.popleft() for lane in lanes]
-        lanes = [lane for lane in lanes if lane]
-        lanes += [waiting.popleft() for _ in range(min(workers - len(lanes), len(waiting)))]
-    return found
-
-
-def _work(job: Job) -> float:
-    return job.cost.flops if job.cost else 0.0
+    work = {job.key: job.cost.flops if job.cost else 0.0 for job in plan.missing}
+    longest: dict[str, float] = {}
+    for job in plan.missing:
+        longest[job.experiment.name] = max(work[job.key], longest.get(job.experiment.name, 0.0))
+    names = [experiment.name for experiment in plan.experiments]
+    return sorted(
+        plan.missing,
+        key=lambda job: (-longest[job.experiment.name], names.index(job.experiment.name), -work[job.key]),
+    )
 
 
 def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_done: Callable[[Job, Done], None]) -> bool:

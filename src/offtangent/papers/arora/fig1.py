@@ -114,6 +114,7 @@ PROFILES = {
             Training("mnist", samples=400, width=2000, seeds=3, steps=(40, 100, 40)),
         ),
         widths=(100, 316, 1000, 3162, 10_000),
+        scales=(0.01, 1.0),
     ),
     "paper": Config(
         trainings=(

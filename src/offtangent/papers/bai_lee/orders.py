@@ -27,7 +27,6 @@ from offtangent.report import Figure
 from offtangent.special import Activation
 from offtangent.theory import extracting_weights, matched_moments, order_limit, pair_terms, ridge_columns, term_moments
 
-SHIFTS = (0.0, 0.5)
 LENGTH = 4.0  # of β: the longer, the smaller the width at which the k-th order overtakes those below it
 
 
@@ -59,6 +58,7 @@ class Extraction:
 class Config:
     pairs: tuple[int, ...]
     orders: tuple[int, ...] = (2, 3, 4)
+    shifts: tuple[float, ...] = (0.0, 0.5)
     dim: int = 5
     samples: int = 20
     seeds: int = 10
@@ -67,7 +67,7 @@ class Config:
 
 PROFILES = {
     "smoke": Config(pairs=(128, 1024, 8192)),
-    "laptop": Config(pairs=(128, 512, 2048, 8192, 32_768)),
+    "laptop": Config(pairs=(128, 512, 2048, 8192, 32_768), shifts=(0.5,)),
     "paper": Config(pairs=(128, 512, 2048, 8192, 32_768, 131_072, 524_288)),
 }
 
@@ -76,7 +76,7 @@ def cells(config: Config) -> list[Extraction]:
     return [
         Extraction(order, pairs, shift, config.dim, config.samples, config.seeds, config.draws)
         for order in config.orders
-        for shift in SHIFTS
+        for shift in config.shifts
         for pairs in config.pairs
     ]
 

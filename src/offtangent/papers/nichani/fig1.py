@@ -72,7 +72,7 @@ PROFILES = {
     ),
     "laptop": Config(
         dim=30, width=600, steps=1500, tests=2000, settings=(("sphere", "softplus", 0.5, 1),),
-        strengths=(0.0, 1.0, 10.0, 100.0),
+        strengths=(0.0, 10.0, 100.0),
     ),
     "paper": Config(
         dim=100, width=10_000, steps=20_000, tests=10_000,
