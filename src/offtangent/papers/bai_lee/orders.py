@@ -27,6 +27,7 @@ from offtangent.report import Figure
 from offtangent.special import Activation
 from offtangent.theory import extracting_weights, matched_moments, order_limit, pair_terms, ridge_columns, term_moments
 
+SHIFTS = (0.0, 0.5)
 LENGTH = 4.0  # of β: the longer, the smaller the width at which the k-th order overtakes those below it
 
 
@@ -58,7 +59,7 @@ class Extraction:
 class Config:
     pairs: tuple[int, ...]
     orders: tuple[int, ...] = (2, 3, 4)
-    shifts: tuple[float, ...] = (0.0, 0.5)
+    shifts: tuple[float, ...] = SHIFTS
     dim: int = 5
     samples: int = 20
     seeds: int = 10
