@@ -60,7 +60,7 @@ def test_errors_in_parts_are_those_of_all_samples_at_once():
     nets, rows = _methods.together("2layer", problems, 4)
     origin = jax.tree.map(lambda leaf: jnp.zeros((1, 1, *leaf.shape)), _methods.initial(nets))
     whole = _methods.stacked(nets, origin, *(jnp.asarray(one) for one in rows["train"]))
-    np.testing.assert_allclose(_methods._in_parts(nets, origin, *rows["train"]), whole, rtol=1e-5)
+    np.testing.assert_allclose(_methods.errors(nets, origin, *rows["train"]), whole, rtol=1e-5)
 
 
 def test_batches_are_of_50_and_epochs_as_many_as_asked_for_twice(monkeypatch):

@@ -108,7 +108,7 @@ def together(
     nets, rows = _methods.together("3resnet", problems, width)
     found = _methods.sweep(
         _methods.HalfDistances(nets), _origin(nets), _methods.initial(nets), rows["train"],
-        lambda params: {part: _methods.stacked(nets, params, *_on_device(rows[part])) for part in ("choose", "test")},
+        lambda params: {part: _methods.errors(nets, params, *rows[part]) for part in ("choose", "test")},
         rates=_methods.RATES["3resnet"], epochs=epochs, precision=precision, refined=refined,
         spread=lambda decays: Hidden(jnp.asarray(decays), jnp.zeros(decays.shape)) if on_first else decays,
         record={"seen": _Seen(_of_both, nets, *_signals(problems))}, looks=looks,

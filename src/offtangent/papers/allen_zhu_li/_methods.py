@@ -91,7 +91,10 @@ class HalfDistances(eqx.Module):
 
 
 def stacked(
-    nets: ResNet | FullyConnected, params: Any, X: Float[Array, "n s d"], y: Float[Array, "n s k"]
+    nets: ResNet | FullyConnected,
+    params: Any,
+    X: Float[Array | np.ndarray, "n s d"],
+    y: Float[Array | np.ndarray, "n s k"],
 ) -> Float[Array, "r w s"]:
     """E‖out − y‖² of every network."""
 
@@ -109,7 +112,7 @@ def descend(
     nets, rows = together(name, problems, width)
     return sweep(
         HalfDistances(nets), eqx.filter_vmap(lambda net: net.origin)(nets), initial(nets), rows["train"],
-        lambda params: {part: _in_parts(nets, params, *pair) for part, pair in rows.items()},
+        lambda params: {part: errors(nets, params, *pair) for part, pair in rows.items()},
         rates=RATES[name], epochs=epochs, precision=precision, refined=refined,
     )  # fmt: skip
 
@@ -169,19 +172,13 @@ def sweep(
 _errors = eqx.filter_jit(stacked)
 
 
-def _in_parts(
+def errors(
     nets: ResNet | FullyConnected, params: Any, X: Float[np.ndarray, "n s d"], y: Float[np.ndarray, "n s k"]
 ) -> Float[np.ndarray, "r w s"]:
     """E‖out − y‖² of every network, so many samples at a time: the neurons of all networks and samples are too many."""
-    found = [
-        len(X[at : at + AT_ONCE]) / len(X) * np.asarray(_errors(nets, params, *_on(X, y, slice(at, at + AT_ONCE))))
-        for at in range(0, len(X), AT_ONCE)
-    ]
-    return np.sum(found, axis=0)
-
-
-def _on(X: np.ndarray, y: np.ndarray, rows: slice) -> tuple[Array, Array]:
-    return jnp.asarray(X[rows]), jnp.asarray(y[rows])
+    starts = range(0, len(X), AT_ONCE)
+    parts = [(X[at : at + AT_ONCE], y[at : at + AT_ONCE]) for at in starts]
+    return np.sum([len(part[0]) / len(X) * np.asarray(_errors(nets, params, *part)) for part in parts], axis=0)
 
 
 def initial(nets: Any) -> Any:
