@@ -51,7 +51,7 @@ def _together(cell: Any, data: Any) -> list[Claim]:
                 statement=f"{head}the {layer} hidden layer learns {signal}: with every seed more of it is in "
                 f"{NAMES[own]} than in {NAMES[other]}",
                 measured=f"difference of the two coefficients of {signal}, mean, least and largest, {_where(cell)}",
-                note=told,
+                note=told if layer == "second" else told + _shared(cell, learnt),
             )
             for layer, own, other, signal in (("first", "first", "rest", "F"), ("second", "rest", "first", "αG(F)"))
         ),
@@ -64,6 +64,17 @@ def _together(cell: Any, data: Any) -> list[Claim]:
             "F up to O(α), and the rest may have to make up for that.",
         ),
     ]  # fmt: skip
+
+
+def _shared(cell: Any, learnt: Any) -> str:
+    """Our explanation, where a seed has more of F in the second layer."""
+    if float((learnt.sel(part="first") - learnt.sel(part="rest")).sel(signal="F").min()) > 0:
+        return ""
+    cost = "" if cell.way == "together" else " A decay on W is the price of F in out₁; in the rest it has none."
+    return (
+        " Our explanation: the loss sees the sum alone. Theorem 1 keeps V within τ_v, small, so that F must be in out₁;"
+        f" Figure 2's training does not, and the second layer takes a part of F, too.{cost}"
+    )
 
 
 def _range(values: Float[np.ndarray, " s"]) -> Interval:
