@@ -59,6 +59,12 @@ MEASURE = """(() => ({
 }))()"""
 DRAWN = """document.readyState === "complete"
     && (!document.querySelector(".plot") || document.documentElement.dataset.figures === "drawn")"""
+# Go to the next figure that is not drawn yet; its id, or null at the end of the page.
+ONWARD = """(() => {
+    const next = document.querySelector(".plot:not([data-drawn])");
+    next?.scrollIntoView();
+    return next?.id ?? null;
+})()"""
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,36 @@ class Browser:
         screenshot: Path | None = None,
         pdf: Path | None = None,
     ) -> Opened:
-        """Open a file, wait until its figures are drawn, and say what is there.
+        """Open a file, go through it until all its figures are drawn, and say what is there.
 
-        Below 600 pixels the browser plays a phone with a touch screen. `media="print"` shows the page as
-        printed; `screenshot` (of the whole page) and `pdf` are written where a path is given.
+        `screenshot` (of the whole page) and `pdf` are written where a path is given; the rest is as in `tab`.
+        """
+        with self.tab(path, width, height=height, dark=dark, media=media) as session:
+            while figure := self.evaluate(session, ONWARD):
+                self.wait(session, f'document.getElementById("{figure}").dataset.drawn')
+            self.evaluate(session, "scrollTo(0, 0)")
+            measured = self.evaluate(session, MEASURE)
+            if screenshot is not None:
+                shot = self.call("Page.captureScreenshot", session, captureBeyondViewport=True)
+                screenshot.write_bytes(base64.b64decode(shot["data"]))
+            if pdf is not None:
+                paper = {
+                    "printBackground": False,
+                    "preferCSSPageSize": True,
+                    "paperWidth": 8.27,
+                    "paperHeight": 11.69,
+                }
+                pdf.write_bytes(base64.b64decode(self.call("Page.printToPDF", session, **paper)["data"]))
+            console, requests = self._heard(session, path.resolve().as_uri())
+        return Opened(console=console, requests=requests, screenshot=screenshot, **measured)
+
+    @contextmanager
+    def tab(
+        self, path: Path, width: int = 1200, *, height: int = 900, dark: bool = False, media: str = ""
+    ) -> Iterator[str]:
+        """A file in a fresh tab, with the figures at its beginning drawn: the session for `call` and the like.
+
+        Below 600 pixels the browser plays a phone with a touch screen. `media="print"` shows the page as printed.
         """
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -131,34 +163,22 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable", session)
         self._events.clear()
-        url = path.resolve().as_uri()
-        self.call("Page.navigate", session, url=url)
-        self._wait(session)
-        measured = self._evaluate(session, MEASURE)
-        if screenshot is not None:
-            shot = self.call("Page.captureScreenshot", session, captureBeyondViewport=True)
-            screenshot.write_bytes(base64.b64decode(shot["data"]))
-        if pdf is not None:
-            paper = {
-                "printBackground": False,
-                "preferCSSPageSize": True,
-                "paperWidth": 8.27,
-                "paperHeight": 11.69,
-            }
-            pdf.write_bytes(base64.b64decode(self.call("Page.printToPDF", session, **paper)["data"]))
-        console, requests = self._heard(session, url)
+        self.call("Page.navigate", session, url=path.resolve().as_uri())
+        self.wait(session, f"location.href !== 'about:blank' && {DRAWN}")
+        yield session
         self.call("Target.closeTarget", targetId=target)
-        return Opened(console=console, requests=requests, screenshot=screenshot, **measured)
 
-    def _evaluate(self, session: str, expression: str) -> Any:
+    def evaluate(self, session: str, expression: str) -> Any:
+        """The value of a JavaScript expression in a tab."""
         answer = self.call("Runtime.evaluate", session, expression=expression, returnByValue=True)
         return answer["result"].get("value")
 
-    def _wait(self, session: str, seconds: float = 30) -> None:
+    def wait(self, session: str, condition: str, seconds: float = 30) -> None:
+        """Until a JavaScript expression is true in a tab."""
         end = time.monotonic() + seconds
-        while not self._evaluate(session, f"location.href !== 'about:blank' && {DRAWN}"):
+        while not self.evaluate(session, condition):
             if time.monotonic() > end:
-                raise TimeoutError(f"the page was not drawn after {seconds} s; heard {self._heard(session, '')}")
+                raise TimeoutError(f"{condition}: not after {seconds} s; heard {self._heard(session, '')}")
             time.sleep(0.05)
 
     def _heard(self, session: str, url: str) -> tuple[list[str], list[str]]:

@@ -94,10 +94,16 @@ def strict_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def browse() -> Iterator[Callable[..., browser.Opened]]:
-    """`browse(path, width, ...)` opens a page in a real browser: Browser.open_page in tests/browser.py."""
+def chromium() -> Iterator[browser.Browser]:
+    """A real browser: tests/browser.py."""
     program = browser.find()
     if program is None:
         pytest.skip(f"no Chromium found ({', '.join(browser.NAMES)})")
     with browser.started(program) as running:
-        yield running.open_page
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browse(chromium: browser.Browser) -> Callable[..., browser.Opened]:
+    """`browse(path, width, ...)` opens a page and reads it to its end: Browser.open_page."""
+    return chromium.open_page

@@ -33,6 +33,11 @@ def make_page() -> Callable[[], Page]:
     return everything
 
 
+@pytest.fixture(scope="session")
+def make_figure() -> Callable[[str], Figure]:
+    return figure
+
+
 def everything() -> Page:
     claims = Table(
         "Claims of $H^\\infty$",

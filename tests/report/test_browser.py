@@ -4,9 +4,20 @@ import re
 
 import pytest
 
-from offtangent.report import Page, write
+from offtangent.report import Page, Section, points, write
 
 DESKTOP, PHONE = 1200, 390
+MANY = 14  # figures, of which a few are within two screens of a view 900 pixels high
+DRAWN = "[...document.querySelectorAll('.plot')].flatMap((plot, at) => plot.querySelector('.main-svg') ? [at] : [])"
+HEIGHTS = "[...document.querySelectorAll('.plot')].map((plot) => plot.offsetHeight)"
+
+
+def settled(number):
+    """Figure `number` is drawn, and no other is waiting."""
+    return (
+        f"document.querySelectorAll('.plot')[{number}].querySelector('.main-svg')"
+        " && document.documentElement.dataset.figures === 'drawn'"
+    )
 
 
 @pytest.fixture(scope="module", params=[DESKTOP, PHONE])
@@ -48,6 +59,62 @@ def test_no_logo_and_no_share_button(opened):
 
 def test_a_picture_was_taken(opened):
     assert opened.screenshot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory, make_figure):
+    figures = [make_figure(f"In part {at}") for at in range(MANY)]
+    for figure in figures:
+        points(figure.plot, [100], [1], name="a name that is wider than any phone " * 2, colour="green")
+    sections = [Section(figure.title, "", [figure], f"part-{at}") for at, figure in enumerate(figures)]
+    return write(Page("Many figures", "", sections), tmp_path_factory.mktemp("long") / "report.html")
+
+
+def test_figures_are_drawn_as_the_reader_comes_near(chromium, long_page):
+    with chromium.tab(long_page) as session:
+        first = chromium.evaluate(session, DRAWN)
+        assert first == list(range(len(first)))
+        assert 2 <= len(first) < MANY // 2  # what is in view and a little more
+        last = MANY - 1
+        chromium.evaluate(session, f"document.querySelectorAll('.plot')[{last}].scrollIntoView()")
+        chromium.wait(session, settled(last))
+        drawn = chromium.evaluate(session, DRAWN)
+        assert set(first) < set(drawn)
+        assert MANY // 2 not in drawn  # nobody has been near it
+
+
+def test_a_figure_not_yet_drawn_has_its_room(chromium, long_page):
+    """The names of its legend too: on a phone they take four rows and make the figure taller."""
+    with chromium.tab(long_page, PHONE) as session:
+        assert chromium.evaluate(session, "document.documentElement.scrollWidth") <= PHONE
+        room = chromium.evaluate(session, HEIGHTS)
+        chromium.evaluate(session, "dispatchEvent(new Event('beforeprint'))")
+        assert chromium.evaluate(session, DRAWN) == list(range(MANY))
+        assert chromium.evaluate(session, HEIGHTS) == room == [400 + 3 * 30] * MANY
+
+
+def test_contents_lead_to_their_section_whatever_grows_above_it(chromium, long_page):
+    with chromium.tab(long_page) as session:
+        chromium.evaluate(session, "document.querySelectorAll('.plot').forEach((p) => p.style = '--height: 300px')")
+        chromium.evaluate(session, f"document.querySelector('nav a[href=\"#part-{MANY - 4}\"]').click()")
+        chromium.wait(session, settled(MANY - 4))
+        assert MANY - 5 in chromium.evaluate(session, DRAWN)  # the one above it, which had too little room
+        place = f"document.getElementById('part-{MANY - 4}').getBoundingClientRect().top"
+        assert abs(chromium.evaluate(session, place)) < 2
+
+
+def test_printing_draws_every_figure(chromium, long_page):
+    with chromium.tab(long_page) as session:
+        assert len(chromium.evaluate(session, DRAWN)) < MANY
+        chromium.call("Page.printToPDF", session)
+        assert chromium.evaluate(session, DRAWN) == list(range(MANY))
+
+
+def test_a_browser_that_does_not_tell_what_is_near_draws_every_figure(chromium, long_page, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(long_page.read_text().replace("<title>", "<script>delete IntersectionObserver</script><title>", 1))
+    with chromium.tab(path) as session:
+        assert chromium.evaluate(session, DRAWN) == list(range(MANY))
 
 
 def test_a_request_would_have_been_seen(browse, tmp_path):

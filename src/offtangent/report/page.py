@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from offtangent._errors import InputError
 from offtangent._files import write_whole
 from offtangent.report import text as texts
-from offtangent.report.figures import GRID, INK, PAPER, RULE, Figure
+from offtangent.report.figures import GRID, HEIGHT, INK, PAPER, RULE, Figure
 
 Kind = Literal["good", "bad", "neutral", "warn"]
 
@@ -174,6 +174,8 @@ def _view(block: Block, anchor: str, counts: _Counts, depth: int = 1) -> dict[st
         return {"is": "figure", "title": block.title, "caption": block.caption, "number": counts.figures} | {
             "id": f"figure-{anchor}-{counts.figures}",
             "json": Markup(_figure_json(block)),  # no < is left in it
+            "height": block.plot.layout.height or block.plot.layout.template.layout.height or HEIGHT,
+            "legend": _legend(block),
         }
     if isinstance(block, Table):
         counts.tables += 1
@@ -204,6 +206,17 @@ def _figure_json(figure: Figure) -> str:
     # No text may end the <script> it stands in; plotly sees to that today, and we do not rely on it.
     encoded: str = figure.plot.to_json(engine="json")
     return encoded.replace("<", "\\u003c")
+
+
+def _legend(figure: Figure) -> list[list[str]]:
+    """The names in a legend of the house style, by groups: the page keeps room for them until it draws the figure."""
+    if figure.plot.layout.template.layout.legend.yref != "container":
+        return []
+    groups: dict[str | int, list[str]] = {}
+    for at, trace in enumerate(figure.plot.select_traces({"type": "scatter"})):
+        if trace.showlegend is not False:
+            groups.setdefault(trace.legendgroup or at, []).append(trace.name or f"trace {at}")
+    return list(groups.values())
 
 
 def _plotly_script() -> str:
