@@ -214,3 +214,31 @@ def test_a_refined_grid_goes_below_the_least_decay_and_stays_above_zero():
     fine = refine(search(loss, (0.5, 1.0, 2.0), (0.0, 1.0, 10.0), by="loss"), loss)
     assert fine.decays == pytest.approx((0.0, 1 / 3, 1.0, 10.0))
     assert fine.decays[fine.chosen[1]] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("best", "rates"), [(-3.0, (-4, -3, -2)), (3.0, (2, 3, 4))])
+def test_a_refined_grid_that_comes_to_an_edge_is_widened(best, rates):
+    """With decays halfway the best rate lies outside the grid, with all others in its middle."""
+
+    def loss(rates, decays):
+        r, w = np.log2(np.array(rates))[:, None], np.log2(np.array(decays))
+        halfway = np.round(w) % 2 == 1
+        return {"loss": np.where(halfway, np.abs(r - best) - 9, r**2) + w**2 / 10}
+
+    coarse = search(loss, (0.25, 1.0, 4.0), (0.25, 1.0, 4.0), by="loss")
+    assert coarse.rates == (0.25, 1.0, 4.0)
+    fine = refine(coarse, loss)
+    assert fine.rates[fine.chosen[0]] == 2.0**best
+    assert fine.inside
+    assert set(fine.rates) >= {2.0**r for r in rates}
+
+
+def test_a_refined_grid_that_comes_to_its_largest_decay_is_widened_too():
+    def loss(rates, decays):
+        r, w = np.log2(np.array(rates))[:, None], np.log2(np.array(decays))
+        halfway = np.round(r) % 2 == 1
+        return {"loss": np.where(halfway, np.abs(w - 3) - 9, w**2) + r**2 / 10}
+
+    fine = refine(search(loss, (0.25, 1.0, 4.0), (0.25, 1.0, 4.0), by="loss"), loss)
+    assert fine.decays[fine.chosen[1]] == 8.0
+    assert fine.inside

@@ -173,9 +173,9 @@ def refine(
 ) -> Search:
     """Evaluate the rates and decays halfway, in the logarithm, between the best of a grid and its neighbours.
 
-    Three by three networks, with the best again, or fewer at an edge. If the best of all then has a neighbour that was
-    not evaluated, three by three around it, and so on, at most 8 times. The result has all rates and decays; tables are
-    NaN where nothing was evaluated. Below the least decay that is not zero, halfway is a third of it.
+    Three by three networks, with the best again, or fewer at an edge. If the best of all then is on an edge or has a
+    neighbour that was not evaluated, three by three around it, and so on, at most 8 times. The result has all rates and
+    decays; tables are NaN where nothing was evaluated. Below the least decay that is not zero, halfway is a third of it.
 
     >>> def evaluate(rates, decays):
     ...     return {"loss": np.log(np.array(rates))[:, None] ** 2 + np.array(decays)}
@@ -188,10 +188,10 @@ def refine(
     found = Search(found.rates, found.decays, _lost_as_infinite(found.tables, found.by), found.by)
     for _ in range(MOST):
         found = _merged(found, rates, decays, _lost_as_infinite(evaluate(rates, decays), found.by))
-        if not found.unknown:
+        if found.inside:
             break
         i, j = found.chosen
-        rates, decays = found.rates[max(i - 1, 0) : i + 2], found.decays[max(j - 1, 0) : j + 2]
+        rates, decays = _around(found.rates, i), _around(found.decays, j)
     return found
 
 
@@ -223,6 +223,13 @@ def _between(grid: tuple[float, ...], at: int) -> tuple[float, ...]:
     """An entry, with what lies halfway to its neighbours."""
     middle = [math.sqrt(a * b) if a > 0 else b / 3 for a, b in itertools.pairwise(grid)]
     return (*middle[max(at - 1, 0) : at], grid[at], *middle[at : at + 1])
+
+
+def _around(grid: tuple[float, ...], at: int) -> tuple[float, ...]:
+    """An entry and its neighbours; beyond an end the grid goes on with the ratio there, but not below zero."""
+    below = (grid[0] ** 2 / grid[1],) if at == 0 and grid[0] > 0 else grid[max(at - 1, 0) : at]
+    above = grid[at + 1 : at + 2] or (grid[-1] * _ratio(grid),)
+    return (*below, grid[at], *above)
 
 
 def _ratio(decays: tuple[float, ...]) -> float:
