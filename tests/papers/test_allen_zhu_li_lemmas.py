@@ -261,6 +261,12 @@ def test_a_descent_that_leaves_its_radii_or_errs_more_would_be_found_out(descend
     assert found(f=lambda _, x: 10 * x) == {"Lemma D.1(f), along SGD"}
 
 
+def test_a_network_that_does_not_learn_F_would_be_found_out(descended):
+    ((_, data),) = descended.pairs
+    untrained = data["gap"].values[:, 0]
+    assert wrong(descent, descended, descent.Descent, mean_gap=lambda _, x: x.copy(data=untrained)) == {"Theorem 1"}
+
+
 def test_what_is_kept_of_a_descent_are_means_over_samples_and_the_worst_of_all():
     """Three moments and five samples, each quantity by a loop over them."""
     proof = np.random.default_rng(0).uniform(0.5, 2.0, (3, len(descent.PER_SAMPLE), 5))

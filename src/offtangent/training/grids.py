@@ -175,7 +175,7 @@ def refine(
 
     Three by three networks, with the best again, or fewer at an edge. If the best of all then is on an edge or has a
     neighbour that was not evaluated, three by three around it, and so on, at most 8 times. The result has all rates and
-    decays; tables are NaN where nothing was evaluated. Below the least decay that is not zero, halfway is a third of it.
+    decays; tables are NaN where nothing was evaluated. Below the least positive decay, halfway is a third of it.
 
     >>> def evaluate(rates, decays):
     ...     return {"loss": np.log(np.array(rates))[:, None] ** 2 + np.array(decays)}

@@ -10,6 +10,8 @@ Fact D.4, the formula of the gradient.
 
 The targets are of Concept 2 with k = 2; τ_w and τ_v are ten times ‖W⋆‖_F and ‖V⋆‖_F, and τ_v ≤ 1 allows α = 0.028 at
 most: the theorem's own regime. Rates and steps are those of Theorem 1, with Õ and Θ̃ as one. A sample is used once.
+At τ_v = 0.45 the theorem promises an error of τ_v⁴(1 + 𝔅_F)² = 0.09; δ is above it, and below ‖H‖², with which the
+network starts. Widths are such that σ_v√(k/m), what ‖AV⁰‖₂ is at the start, is below Lemma D.1(f)'s bound.
 
 One kind of cell: a width and a δ, each seed with its own network, target and samples.
 """
@@ -44,7 +46,7 @@ from offtangent.training import HalfSquares, residual_sgd, train
 
 BASE = (0.25, 0.25)  # of F: c_0, c_1
 COMPOSITE = (0.0, 1.0)  # of G
-TAU_V = 0.6  # 10‖V⋆‖_F, which fixes α
+TAU_V = 0.45  # 10‖V⋆‖_F, which fixes α
 OUTPUTS = 2
 PER_SAMPLE = ("gap", "error", "correlation", "base", "first", "second", "b", "f", "gradient_w", "gradient_v")
 MEANS = ("gap", "error", "correlation", "first", "second")  # over samples, kept at every moment
@@ -74,9 +76,9 @@ class Config:
 
 
 PROFILES = {
-    "smoke": Config((1024,), 0.3, 9, 3),
-    "laptop": Config((1024, 4096, 16_384), 0.3, 33, 5),
-    "paper": Config((1024, 4096, 16_384, 65_536), 0.3, 65, 10),
+    "smoke": Config((8192,), 0.2, 9, 3),
+    "laptop": Config((8192, 16_384), 0.1, 33, 3),
+    "paper": Config((8192, 32_768, 131_072), 0.1, 65, 10),
 }
 
 
