@@ -75,7 +75,7 @@ def test_a_separation_is_looked_for_at_the_n_where_it_is_widest():
     pairs = learner(300, resnet=0.5, kernel=4.0), learner(1000, resnet=0.1, kernel=3.0)
     *_, ours, theirs = corollary71.claims(Results("paper", pairs))
     assert (str(ours.verdict), str(theirs.verdict)) == ("holds", "holds")
-    assert "there is an N, 1000" in ours.statement
+    assert "farthest apart, 1000" in ours.statement
     assert ours.value == pytest.approx(0.1)
     assert "arcsine" in theirs.measured
     assert "N = 300: 0.5 and 4; N = 1000: 0.1 and 3" in ours.note

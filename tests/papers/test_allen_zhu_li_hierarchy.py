@@ -160,7 +160,8 @@ def test_what_is_kept_are_the_choice_by_its_own_samples_and_the_error_of_the_pap
 
 
 def test_all_of_the_paper_s_statements_hold_where_they_are_planted():
-    assert verdicts(planted()) == ["holds"] * 9
+    ours = "outside the hypothesis"  # a decay on W alone is not the paper's
+    assert verdicts(planted()) == ["holds"] * 3 + [ours] * 3 + ["holds", ours, "holds"]
     assert len(hierarchy.draw(planted())) == 4
 
 
@@ -170,7 +171,7 @@ def test_with_fewer_epochs_than_the_paper_s_at_least_half_is_judged_all_the_same
 
 
 def test_the_paper_s_choice_by_test_error_and_the_edge_of_a_grid_are_told():
-    together, *_, apart, _ = (claim.note for claim in hierarchy.claims(planted()))
+    together, *_, apart, _, _ = (claim.note for claim in hierarchy.claims(planted()))
     assert "inside its grid, test error 0.200; chosen by the test error, as in the paper: 0.170" in together
     assert "inside its grid, test error 0.900; chosen by the test error, as in the paper: 0.880" in apart
     assert "on the edge of its grid, test error 0.800" in apart
@@ -179,7 +180,6 @@ def test_the_paper_s_choice_by_test_error_and_the_edge_of_a_grid_are_told():
 def test_a_first_layer_that_learns_the_composite_would_be_found_out():
     found = verdicts(planted(first=((0.0, 0.2, 0.2), (0.0, 0.1, 0.9)), rest=((0.0, 0.4, 0.4), (0.0,) * 3)))
     assert found[:2] == ["fails"] * 2
-    assert found[3:5] == ["fails"] * 2  # and with a decay on W alone
 
 
 def test_a_first_layer_that_is_F_and_as_much_else_would_be_found_out_with_the_paper_s_epochs():
@@ -228,13 +228,13 @@ def test_an_order_is_judged_where_both_are_learnt_and_says_where_they_are_not():
 
 
 def test_layers_that_learn_as_well_one_by_one_would_be_found_out_with_the_paper_s_epochs():
-    fair, worse = hierarchy.claims(planted(after=0.15))[6:8]
-    assert (fair.verdict, worse.verdict) == ("holds", "fails")
+    worse, fair = hierarchy.claims(planted(after=0.15))[6:8]
+    assert (worse.verdict, fair.met) == ("fails", True)
     assert "Our explanation" in worse.note
     assert "together is better again" in worse.note
-    assert "Our explanation" not in hierarchy.claims(planted())[7].note
-    fair, worse = hierarchy.claims(planted(after=0.15, own=0.18))[6:8]
-    assert (fair.verdict, worse.verdict) == ("fails", "fails")
+    assert "Our explanation" not in hierarchy.claims(planted())[6].note
+    worse, fair = hierarchy.claims(planted(after=0.15, own=0.18))[6:8]
+    assert (worse.verdict, fair.met) == ("fails", False)
     assert "together is better again" not in worse.note
     assert verdicts(planted(after=0.15, epochs=40))[4] == "outside the hypothesis"
 

@@ -8,7 +8,14 @@ from offtangent.lab.records import Provenance, Record, read_record, write_record
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Interrupted, Job, Outcome, Plan, plan, run
 from offtangent.lab.selection import check_profile, select
-from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, ratio_interval, slope_interval
+from offtangent.lab.statistics import (
+    Interval,
+    error_interval,
+    fraction_interval,
+    mean_interval,
+    ratio_interval,
+    slope_interval,
+)
 from offtangent.lab.store import Store
 
 __all__ = [
@@ -27,6 +34,7 @@ __all__ = [
     "Store",
     "Verdict",
     "check_profile",
+    "error_interval",
     "fraction_interval",
     "load_experiment",
     "mean_interval",

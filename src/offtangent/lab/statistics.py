@@ -33,6 +33,16 @@ def mean_interval(samples: Float[np.ndarray, "s"], *, level: float = 0.95) -> In
     return Interval(mean, mean - half, mean + half)
 
 
+def error_interval(errors: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:
+    """`mean_interval` of what cannot be negative, which its interval cannot be either.
+
+    >>> error_interval(np.array([1.0, 2.0, 3.0]))
+    Interval(value=2.0, low=0.0, high=4.484...)
+    """
+    found = mean_interval(errors, level=level)
+    return Interval(found.value, max(found.low, 0.0), found.high)
+
+
 def slope_interval(sizes: Float[np.ndarray, "k"], values: Float[np.ndarray, "s k"], *, level: float = 0.95) -> Interval:
     """The exponent of a power law, value ~ size^slope: a log-log fit per seed, and Student's interval over seeds.
 

@@ -188,10 +188,11 @@ def refine(
     found = Search(found.rates, found.decays, _lost_as_infinite(found.tables, found.by), found.by)
     for _ in range(MOST):
         found = _merged(found, rates, decays, _lost_as_infinite(evaluate(rates, decays), found.by))
-        if found.inside:
-            break
         i, j = found.chosen
-        rates, decays = _around(found.rates, i), _around(found.decays, j)
+        near = _around(found.rates, i), _around(found.decays, j)
+        if found.inside or near == (rates, decays):  # a grid of one entry cannot be widened
+            break
+        rates, decays = near
     return found
 
 
@@ -227,6 +228,8 @@ def _between(grid: tuple[float, ...], at: int) -> tuple[float, ...]:
 
 def _around(grid: tuple[float, ...], at: int) -> tuple[float, ...]:
     """An entry and its neighbours; beyond an end the grid goes on with the ratio there, but not below zero."""
+    if len(grid) == 1:
+        return grid
     below = (grid[0] ** 2 / grid[1],) if at == 0 and grid[0] > 0 else grid[max(at - 1, 0) : at]
     above = grid[at + 1 : at + 2] or (grid[-1] * _ratio(grid),)
     return (*below, grid[at], *above)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval, ratio_interval
+from offtangent.lab import Claim, Interval, Results, error_interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
 from offtangent.report import Figure, line, new_plot, points, style
 from offtangent.training import Search
@@ -113,7 +113,7 @@ def claims(results: Results) -> list[Claim]:
 def _against_samples(panel: _Panel) -> list[Claim]:
     """The ResNet below kα², and every other method not, at the N that suits the statement best."""
     places = [n for n in panel.places("3resnet") if panel.others(n)]
-    ours = {n: mean_interval(panel.errors("3resnet", n)) for n in places}
+    ours = {n: error_interval(panel.errors("3resnet", n)) for n in places}
     below = [n for n in places if ours[n].high < panel.level]
     if not places:
         return []
@@ -148,7 +148,7 @@ def _against_samples(panel: _Panel) -> list[Claim]:
     return [
         *found,
         Claim.at_least(
-            mean_interval(panel.errors(best[at], at)), panel.level, **words,
+            error_interval(panel.errors(best[at], at)), panel.level, **words,
             inside=panel.target != "small" and panel.settled(best[at], at),
             statement=f"{only}, of {len(panel.others(at)) + 1} that were run there" if missing else only,
             measured=f"mean error of the best other method, {best[at]}, {panel.over(best[at], at)}, {panel.where}",
@@ -184,12 +184,12 @@ def _with_a_thousand(panel: _Panel) -> list[Claim]:
     best = panel.best_other(at)
     return [
         Claim.at_most(
-            mean_interval(panel.errors("3resnet", at)), panel.level, strict=True, inside=panel.settled("3resnet", at),
+            error_interval(panel.errors("3resnet", at)), panel.level, strict=True, inside=panel.settled("3resnet", at),
             statement=statements[0], measured=f"mean of ‖out − y‖², {panel.over('3resnet', at)}, {panel.where}",
             note=_choice(panel, "3resnet", at), **words,
         ),
         Claim.at_least(
-            mean_interval(panel.errors(best, at)), panel.level, inside=panel.settled(best, at), **words,
+            error_interval(panel.errors(best, at)), panel.level, inside=panel.settled(best, at), **words,
             statement=statements[1],
             measured=f"mean error of the best other method, {best}, {panel.over(best, at)}, {panel.where}",
             note=_choice(panel, best, at),
@@ -224,7 +224,7 @@ def _against_beta(panel: _Panel) -> list[Claim]:
     cell = panel.results.pairs[0][0]
     return [
         Claim.at_most(
-            mean_interval(panel.errors("3resnet", worst)), panel.level, strict=True,
+            error_interval(panel.errors("3resnet", worst)), panel.level, strict=True,
             source="Section 6, Figure 2(c)", inside=panel.inside and panel.settled("3resnet", worst),
             statement=f"{_title(panel.target)}: 3resnet learns αG(F) as long as α/β ≤ 1",
             measured=f"mean error at the worst β, {panel.over('3resnet', worst)}, N = {cell.samples}, {panel.where}",
