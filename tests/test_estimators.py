@@ -69,7 +69,7 @@ def test_every_kernel_by_name_or_as_an_object_fits_and_survives_a_pickle(kernel)
     ("settings", "answer"),
     [
         ({"kernel": "relu"}, "expected one of 'relu_hidden'"),
-        ({"kernel": 3}, "kernel is a int"),
+        ({"kernel": 3}, "kernel is an int"),
         ({"ridge": -1.0}, "ridge=-1"),
         ({"ridge": "large"}, "a number, or 'auto'"),
         ({"preprocess": "whitened"}, "expected one of 'raw'"),

@@ -6,3 +6,13 @@ class InputError(ValueError):
 
     The command line prints it without a traceback and exits with status 2.
     """
+
+
+def a_kind(thing: object) -> str:
+    """What a thing is, with its article, for such messages.
+
+    >>> a_kind(3), a_kind("3")
+    ('an int', 'a str')
+    """
+    name = type(thing).__name__
+    return f"{'an' if name.lower().startswith(('a', 'e', 'i', 'o', 'u', 'nd')) else 'a'} {name}"

@@ -267,7 +267,7 @@ def test_repeated_samples_share_a_corner():
     ("call", "said"),
     [
         (lambda: correlation_kernel("laplace"), "'gaussian', 'arcsine'"),
-        (lambda: correlation_kernel(3), "kernel is a int"),
+        (lambda: correlation_kernel(3), "kernel is an int"),
         (lambda: check_correlation(len, 3), "kernel is a builtin"),
         (lambda: linear_plus_power(1), "power=1"),
         (lambda: recursive(0), "depth=0"),

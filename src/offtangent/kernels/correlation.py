@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.keys import check_count
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
@@ -139,7 +139,7 @@ def correlation_kernel(kernel: object) -> Kernel:
         )
     if not isinstance(kernel, Kernel):
         raise InputError(
-            f"kernel is a {type(kernel).__name__}: expected a name from kernels.CORRELATION_KERNELS, or a kernel with "
+            f"kernel is {a_kind(kernel)}: expected a name from kernels.CORRELATION_KERNELS, or a kernel with "
             "exact(X1, X2) and diag(X), such as kernels.gaussian()."
         )
     return kernel

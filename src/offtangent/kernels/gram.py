@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_inputs, check_not_parallel
 from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels import solves
@@ -79,7 +79,7 @@ class Gram:
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise InputError(
-                f"The kernel is a {type(self.kernel).__name__}: give Gram(kernel, X) a kernel first, such as "
+                f"The kernel is {a_kind(self.kernel)}: give Gram(kernel, X) a kernel first, such as "
                 "offtangent.kernels.relu_hidden, then the inputs."
             )
         if not 0 <= self.ridge < np.inf:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.kernels.closed_forms import (
     arc_cosine,
     arcsin,
@@ -39,5 +39,5 @@ def named_kernel(kernel: object) -> Kernel:
             raise InputError(f"kernel={kernel!r}: expected one of {', '.join(map(repr, KERNELS))}, or a kernel.")
         return KERNELS[kernel]()
     if not isinstance(kernel, Kernel):
-        raise InputError(f"kernel is a {type(kernel).__name__}: expected a name, or a kernel of offtangent.kernels.")
+        raise InputError(f"kernel is {a_kind(kernel)}: expected a name, or a kernel of offtangent.kernels.")
     return kernel

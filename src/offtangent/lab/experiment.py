@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, cast
 import xarray as xr
 
 import offtangent
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.lab.costs import Cost
 from offtangent.lab.fingerprint import Fingerprint, fingerprint
 
@@ -85,7 +85,7 @@ class Experiment:
     def run(self, cell: Cell) -> xr.Dataset:
         result = self.module.run(cell)
         if not isinstance(result, xr.Dataset):
-            raise TypeError(f"run({cell!r}) returned a {type(result).__name__}; it must return an xarray.Dataset")
+            raise TypeError(f"run({cell!r}) returned {a_kind(result)}; it must return an xarray.Dataset")
         return result
 
     def claims(self, results: "Results") -> "list[Claim]":
@@ -148,7 +148,7 @@ def fields_of(cell: Cell) -> dict[str, Any]:
     for name, value in fields.items():
         if not _is_plain(value):
             raise InputError(
-                f"The cell's field {name}={value!r} is a {type(value).__name__}: fields are finite numbers, text, "
+                f"The cell's field {name}={value!r} is {a_kind(value)}: fields are finite numbers, text, "
                 "booleans, None, or tuples of these, so that a result can be named by them."
             )
     return fields

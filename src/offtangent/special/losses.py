@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.special.activations import softplus
 
 Pointwise = Callable[[Array, Array], Array]
@@ -138,7 +138,7 @@ LOSSES: Mapping[str, Loss] = MappingProxyType({one.name: one for one in (logisti
 def check_loss(loss: object) -> None:
     """Refuse what is no `Loss`."""
     if not isinstance(loss, Loss):
-        given = f"the text {loss!r}" if isinstance(loss, str) else f"a {type(loss).__name__}"
+        given = f"the text {loss!r}" if isinstance(loss, str) else a_kind(loss)
         raise InputError(
             f"loss is {given}: expected a Loss, one of special.{', special.'.join(LOSSES)}, or one of your own, "
             "special.Loss('mine', function) with function(y, z) in jax.numpy."

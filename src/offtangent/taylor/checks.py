@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 
 MOST = 30  # beyond it factorials leave float32
 
@@ -20,7 +20,7 @@ def check_order(order: int) -> None:
 def check_function(f: object) -> None:
     if not callable(f):
         raise InputError(
-            f"f is a {type(f).__name__}: expected a function f(params, x). The parameters come second, the inputs last."
+            f"f is {a_kind(f)}: expected a function f(params, x). The parameters come second, the inputs last."
         )
 
 
@@ -82,10 +82,9 @@ def check_outputs(f: Callable[..., Any], params: Any, x: Any) -> None:
             "for a function of one sample, use jax.vmap(f, (None, 0))."
         ) from error
     if not isinstance(found, jax.ShapeDtypeStruct):
-        kind = type(found).__name__
         raise InputError(
-            f"f(params, x) gave a {kind}; expected one array of shape (n,) or (n, k). For a model that returns its "
-            "state too, wrap it: lambda params, x: model.apply(params, x)[0]."
+            f"f(params, x) gave {a_kind(found)}; expected one array of shape (n,) or (n, k). For a model that returns "
+            "its state too, wrap it: lambda params, x: model.apply(params, x)[0]."
         )
     if found.ndim not in (1, 2) or found.shape[:1] != samples:
         raise InputError(

@@ -27,7 +27,7 @@ import scipy.special
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.keys import check_key
 from offtangent.linalg.lanczos import lanczos
 
@@ -89,9 +89,7 @@ def certificate(
             "at least one product are expected."
         )
     if not callable(loss):
-        raise InputError(
-            f"loss is a {type(loss).__name__}: expected a function of the parameters, such as a RandomisedRisk."
-        )
+        raise InputError(f"loss is {a_kind(loss)}: expected a function of the parameters, such as a RandomisedRisk.")
     check_key(key)
     moving, fixed = eqx.partition(params, _is_inexact)
     leaves = jax.tree.leaves(moving)

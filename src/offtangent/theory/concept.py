@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_numbers
 from offtangent.data.hierarchy import GeneralRidges, SmoothRidges
 from offtangent.theory._checks import check_bound
@@ -85,7 +85,7 @@ def concept_complexity(F: Ridges, *, epsilon: float = 0.1, constant: float | int
     """
     if not isinstance(F, SmoothRidges | GeneralRidges):
         raise InputError(
-            f"F is a {type(F).__name__}: expected data.SmoothRidges or data.GeneralRidges, whose power series are what "
+            f"F is {a_kind(F)}: expected data.SmoothRidges or data.GeneralRidges, whose power series are what "
             "is measured. For a product of coordinates take the ridges of data.polarised_hierarchy(...).composite."
         )
     general = F.general() if isinstance(F, SmoothRidges) else F

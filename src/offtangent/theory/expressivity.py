@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_inputs
 from offtangent.networks import TwoLayer
 from offtangent.theory._checks import check_bound
@@ -294,9 +294,7 @@ def _weights(net: TwoLayer, target: RidgePower, radius: float) -> Float[np.ndarr
 
 def _check_target(target: object) -> None:
     if not isinstance(target, RidgePower):
-        raise InputError(
-            f"a target is a {type(target).__name__}: expected RidgePower(β, power=p, coefficient=α), or several."
-        )
+        raise InputError(f"a target is {a_kind(target)}: expected RidgePower(β, power=p, coefficient=α), or several.")
 
 
 def _check_net(net: TwoLayer, radius: float) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_numbers
 from offtangent.data.hierarchy import GeneralRidges
 from offtangent.data.keys import check_count
@@ -236,7 +236,7 @@ def _check_drawn(name: str, sigma: float, layer: str, weights: Float[Array, "_ m
 def _check_general(F: object) -> None:
     if not isinstance(F, GeneralRidges):
         raise InputError(
-            f"F is a {type(F).__name__}: expected data.GeneralRidges, the maps of Definition B.1. "
+            f"F is {a_kind(F)}: expected data.GeneralRidges, the maps of Definition B.1. "
             "SmoothRidges(...).general() is one (Lemma B.2)."
         )
 

@@ -20,7 +20,7 @@ from functools import cache, cached_property
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.special.losses import Loss, loss_contract
 from offtangent.theory.certificates import Certificate
 from offtangent.theory.expressivity import column_norm
@@ -75,7 +75,7 @@ class JointLandscape:
     def of(cls, star: JointExpression, *, strengths: RegulariserSizes, model: Model = "network") -> "JointLandscape":
         """L̂ is the loss of the network, or of its quadratic model f_L + f_Q. Time O((n + N)dm), memory O((n + N)m)."""
         if not isinstance(star, JointExpression):
-            raise InputError(f"star is a {type(star).__name__}: expected W⋆ from express_jointly(...).")
+            raise InputError(f"star is {a_kind(star)}: expected W⋆ from express_jointly(...).")
         if model not in ("network", "quadratic"):
             raise InputError(f"model={model!r}: L̂ is of the 'network', or of its 'quadratic' model.")
         *quadratic, top = check_strengths(strengths).tolist()

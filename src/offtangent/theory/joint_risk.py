@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_labels
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import Loss, check_loss, check_loss_labels, pseudo_huber
@@ -125,7 +125,7 @@ def check_strengths(strengths: RegulariserSizes) -> Float[np.ndarray, "4"]:
     """λ₁, …, λ₄ as an array, or an InputError where one is negative or not finite."""
     if not isinstance(strengths, RegulariserSizes):
         raise InputError(
-            f"strengths is a {type(strengths).__name__}: expected RegulariserSizes(λ₁, λ₂, λ₃, λ₄), as of "
+            f"strengths is {a_kind(strengths)}: expected RegulariserSizes(λ₁, λ₂, λ₃, λ₄), as of "
             "regulariser_choice(...).strengths or JointExpression.strengths(ε)."
         )
     lams = np.array([strengths.r1, strengths.r2, strengths.r3, strengths.r4], np.float64)

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import Loss, loss_contract
 from offtangent.theory.certificates import Certificate
@@ -270,7 +270,7 @@ def _float64(values: AnyArray) -> Float[Array, "..."]:
 
 def _check_problem(risk: object, kind: type[CleanRisk] | type[RandomisedRisk], W: AnyArray, W_star: AnyArray) -> None:
     if not isinstance(risk, kind):
-        raise InputError(f"risk is a {type(risk).__name__}: expected a {kind.__name__}, from {kind.__name__}.of(...).")
+        raise InputError(f"risk is {a_kind(risk)}: expected a {kind.__name__}, from {kind.__name__}.of(...).")
     _check_shapes(risk.net, W, W_star)
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_labels
 from offtangent.data.keys import check_count, check_key
 from offtangent.networks import TwoLayer
@@ -171,7 +171,7 @@ def _drawn(
 def _held(pair: Any, samples: int | None) -> Iterator[tuple[AnyArray, AnyArray]]:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise InputError(
-            f"source is a {type(pair).__name__}: expected a function source(n, key=key) that draws n pairs (X, y), or "
+            f"source is {a_kind(pair)}: expected a function source(n, key=key) that draws n pairs (X, y), or "
             "held-out samples (X, y)."
         )
     if len(pair[0]) != len(pair[1]) or len(pair[1]) < 2:

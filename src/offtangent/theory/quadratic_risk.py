@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_labels
 from offtangent.data.preprocess import unit_norm
 from offtangent.linalg.bracket import EPS
@@ -213,7 +213,7 @@ def _of_quadratic_layers(
 ) -> tuple[QuadraticNet, Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
     """The quadratic layers, what they see of X, and the labels, all checked."""
     if not isinstance(net, QuadraticNet | PolynomialNet):
-        raise InputError(f"net is a {type(net).__name__}: expected a networks.QuadraticNet or a PolynomialNet.")
+        raise InputError(f"net is {a_kind(net)}: expected a networks.QuadraticNet or a PolynomialNet.")
     inputs, labels = check_labels(X, y)
     dim = net.dim if isinstance(net, QuadraticNet) else net.R.shape[1]
     if inputs.shape[1] != dim:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.keys import check_count, check_key
 from offtangent.networks import TwoLayer
 from offtangent.theory.eigenbases import Basis
@@ -222,7 +222,7 @@ class Stacked(Regulariser):
 def _check_covariance(covariance: object) -> None:
     if not isinstance(covariance, FeatureCovariance):
         raise InputError(
-            f"covariance is a {type(covariance).__name__}: expected a FeatureCovariance, such as "
+            f"covariance is {a_kind(covariance)}: expected a FeatureCovariance, such as "
             "FeatureCovariance.of_samples(net, X) of inputs without labels."
         )
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8, Key
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
@@ -169,9 +169,7 @@ def quadratic_expansion(net: TwoLayer) -> TwoLayerExpansion:
 
 def check_net(net: object) -> None:
     if not isinstance(net, TwoLayer):
-        raise InputError(
-            f"net is a {type(net).__name__}: expected a networks.TwoLayer, whose columns of W are neurons."
-        )
+        raise InputError(f"net is {a_kind(net)}: expected a networks.TwoLayer, whose columns of W are neurons.")
 
 
 def check_weights(net: TwoLayer, W: Any, name: str = "W") -> Float[np.ndarray, "d m"]:

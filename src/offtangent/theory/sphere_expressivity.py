@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.data.targets import LowDegreePlusSparse
@@ -252,9 +252,7 @@ def _check(net: TwoLayer, ridges: tuple[SphereRidge, ...]) -> None:
         raise InputError("There is no term to express: expected a target of rank 1 or more, or a SphereRidge.")
     for ridge in ridges:
         if not isinstance(ridge, SphereRidge):
-            raise InputError(
-                f"a target is a {type(ridge).__name__}: expected a LowDegreePlusSparse, or SphereRidge(β, p, σ)."
-            )
+            raise InputError(f"a target is {a_kind(ridge)}: expected a LowDegreePlusSparse, or SphereRidge(β, p, σ).")
         if ridge.dim != net.dim:
             raise InputError(f"β has {ridge.dim} entries and the network takes {net.dim} inputs.")
         if ridge.activation != net.activation:

@@ -20,7 +20,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.keys import check_key
 
 Strength = float | int | Float[Array | np.ndarray, "*b"]  # λ, or one for each set of weights in a batch
@@ -87,7 +87,7 @@ def chain(*parts: optax.GradientTransformation) -> optax.GradientTransformation:
     """`optax.chain`, with the arrays that its parts hold kept in sight of `train`, as arguments of its program."""
     for part in parts:
         if not isinstance(part, optax.GradientTransformation):
-            raise InputError(f"chain got a {type(part).__name__}: expected optax transformations, as optax.sgd(0.1).")
+            raise InputError(f"chain got {a_kind(part)}: expected optax transformations, as optax.sgd(0.1).")
     whole = _Chain(parts)
     return optax.GradientTransformation(_Init(whole), whole)
 
@@ -241,8 +241,7 @@ def _seen(strength: Any) -> Any:
 def _check_term(regulariser: Any, strength: Any) -> None:
     if not callable(regulariser):
         raise InputError(
-            f"The regulariser is a {type(regulariser).__name__}: expected a function of W, such as "
-            "R3.empirical(net, X, rank)."
+            f"The regulariser is {a_kind(regulariser)}: expected a function of W, such as R3.empirical(net, X, rank)."
         )
     if callable(strength):
         return

@@ -21,7 +21,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.data.keys import check_key
 from offtangent.special.losses import Loss, logistic
 from offtangent.theory.penalties import penalty_gradient
@@ -73,7 +73,7 @@ def fresh_signs(inner: optax.GradientTransformation, *, key: Key[Array, ""]) -> 
     [[0.5, 0.5, 0.5, 0.5]]
     """
     if not isinstance(inner, optax.GradientTransformation):
-        raise InputError(f"inner is a {type(inner).__name__}: expected an optax optimiser, such as optax.sgd(0.1).")
+        raise InputError(f"inner is {a_kind(inner)}: expected an optax optimiser, such as optax.sgd(0.1).")
     check_key(key)
 
     def init(params: PyTree) -> FreshSignsState:
@@ -108,7 +108,7 @@ def unsigned(params: PyTree, state: optax.OptState) -> PyTree:
     """W of what `fresh_signs` trained, V without its signs: `unsigned(run.params, run.state)` after `train`."""
     if not isinstance(state, FreshSignsState):
         raise InputError(
-            f"The state is a {type(state).__name__}: expected that of fresh_signs(...), as the outermost optimiser."
+            f"The state is {a_kind(state)}: expected that of fresh_signs(...), as the outermost optimiser."
         )
     return jax.tree.map(flip, params, state.signs)
 
