@@ -72,6 +72,16 @@ def test_an_alpha_that_is_too_large_says_what_no_longer_applies():
     assert any("α is above" in problem and "Claim D.6" in problem for problem in found.problems)
 
 
+@pytest.mark.parametrize("sigma_w", [None, 0.05, 0.3, 0.9])
+def test_the_width_that_would_do_does(sigma_w):
+    given = {"tau_w": 100.0, "tau_v": 0.5, "outputs": 2, "delta": 0.5, "sigma_w": sigma_w}
+    narrow = next(p for p in resnet_settings(width=100, **given).problems if "D.1(a)" in p)
+    width = int(narrow.split("a width of ")[1].split()[0])
+    assert not any("D.1(a)" in problem for problem in resnet_settings(width=width, **given).problems)
+    if sigma_w is not None:  # with σ_w held, it is the least
+        assert any("D.1(a)" in problem for problem in resnet_settings(width=width - 2, **given).problems)
+
+
 def test_radii_outside_lemma_d1_say_so():
     narrow = resnet_settings(tau_w=30.0, tau_v=0.1, outputs=2, width=256, delta=0.1)
     assert [any(word in p for p in narrow.problems) for word in ("D.1(a)", "D.1(d)")] == [True, True]

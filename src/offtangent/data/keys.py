@@ -1,9 +1,12 @@
-"""Keys, counts and fractions: the arguments that the random functions of this room share."""
+"""Keys, counts, real numbers and fractions: the arguments that the random functions of this room share."""
 
 import math
+import numbers
 from typing import TYPE_CHECKING, Any
 
-from offtangent._errors import InputError
+import numpy as np
+
+from offtangent._errors import InputError, a_kind
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray as PRNGKeyArray
@@ -22,8 +25,8 @@ def check_key(key: object) -> None:
         elif key.dtype == "uint32" and key.ndim == 1:
             return
     shape = getattr(key, "shape", None)
-    given = type(key).__name__ + ("" if shape is None else f" of shape {shape}")
-    raise InputError(f"key must be one JAX key, and is a {given}. Give key=jax.random.key(0), say.")
+    given = a_kind(key) + ("" if shape is None else f" of shape {shape}")
+    raise InputError(f"key must be one JAX key, and is {given}. Give key=jax.random.key(0), say.")
 
 
 def check_count(name: str, value: int, *, least: int = 1) -> None:
@@ -32,8 +35,18 @@ def check_count(name: str, value: int, *, least: int = 1) -> None:
         raise InputError(f"{name}={value!r}: it must be a whole number of at least {least}.")
 
 
+def check_real(name: str, value: Any) -> None:
+    """Refuse what is not one real number, as text is; NaN and infinity pass. An array of no axes is one number."""
+    if isinstance(value, numbers.Real):
+        return
+    if getattr(value, "shape", None) != () or not hasattr(value, "__float__") or np.iscomplexobj(value):
+        hint = " Turn text into a number first: float(...)." if isinstance(value, str) else ""
+        raise InputError(f"{name}={value!r} is {a_kind(value)}: expected one real number.{hint}")
+
+
 def check_fraction(fraction: float | int) -> None:
     """Refuse a fraction outside [0, 1]."""
+    check_real("fraction", fraction)
     if not (math.isfinite(fraction) and 0 <= fraction <= 1):
         hint = f" For {fraction:g} percent give {fraction / 100:g}." if 1 < fraction <= 100 else ""
         raise InputError(f"fraction={fraction:g} must lie in [0, 1].{hint}")

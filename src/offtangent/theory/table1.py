@@ -12,8 +12,8 @@ which the descent needs to have room. The paper prints η_v without the α that 
 import math
 from dataclasses import dataclass, replace
 
-from offtangent._errors import InputError
-from offtangent.data.keys import check_count
+from offtangent._errors import InputError, a_kind
+from offtangent.data.keys import check_count, check_real
 from offtangent.theory.concept import ConceptComplexity
 
 STEADY = 0.1  # η_w + η_v τ_w² of the proof, its O(·) as one
@@ -59,6 +59,7 @@ def resnet_settings(
     (4.0, 100, 0.05, True)
     """
     for name, value in (("tau_w", tau_w), ("tau_v", tau_v), ("delta", delta)):
+        check_real(name, value)
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it must be positive and finite.")
     if min(1.0, delta) ** 2 == 0:
@@ -67,12 +68,14 @@ def resnet_settings(
         )
     check_count("outputs", outputs)
     check_count("width", width)
+    told = sigma_w is not None
     sigma_w = width**-0.125 if sigma_w is None else sigma_w
     sigma_v = tau_v**-2 if sigma_v is None else sigma_v
     for name, value, what, usual in (
         ("sigma_w", sigma_w, "the standard deviation of W⁰", "m^(−1/8)"),
         ("sigma_v", sigma_v, "√m times the standard deviation of V⁰", "1/τ_v²"),
     ):
+        check_real(name, value)
         if not 0 < value < math.inf:
             raise InputError(
                 f"{name}={value:g}: it is {what}, positive and finite. Leave it out for Table 1's {usual}."
@@ -87,7 +90,7 @@ def resnet_settings(
         rate_w=rate_w,
         rate_v=rate_w * (tau_v / tau_w) ** 2,
         steps=math.ceil(tau_w**2 / min(1.0, delta) ** 2),
-        problems=_problems(sigma_w, sigma_v, tau_w, tau_v, outputs, width),
+        problems=_problems(sigma_w, sigma_v, tau_w, tau_v, outputs, width, told),
     )
 
 
@@ -110,6 +113,14 @@ def theorem1(
     >>> print(*theorem1(F, F, alpha=0.05, width=10**5, base_bound=1.0).problems, sep="; ")  # doctest: +ELLIPSIS
     α is above 1/(10 k p_G 𝔠_s(G)) = 0.025...
     """
+    for letter, one in (("F", base), ("G", composite)):
+        if not isinstance(one, ConceptComplexity):
+            raise InputError(
+                f"{letter} is given as {a_kind(one)}: expected its complexity, a ConceptComplexity. For ridges it is "
+                f"concept_complexity({letter}, constant={ENOUGH:g})."
+            )
+    for name, value in (("alpha", alpha), ("base_bound", base_bound), ("optimum", optimum)):
+        check_real(name, value)
     if not alpha > 0:
         raise InputError(f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). With α = 0 there is no G to learn.")
     if alpha >= 1:
@@ -154,12 +165,16 @@ def theorem1(
     return replace(found, problems=(*more, *found.problems))
 
 
-def _problems(sigma_w: float, sigma_v: float, tau_w: float, tau_v: float, outputs: int, width: int) -> tuple[str, ...]:
+def _problems(
+    sigma_w: float, sigma_v: float, tau_w: float, tau_v: float, outputs: int, width: int, told: bool
+) -> tuple[str, ...]:
+    """`told`: σ_w is one that was given, and stays as it is at other widths."""
     found = []
     if not 1 <= tau_w < math.sqrt(width) * sigma_w:
+        enough = math.floor((tau_w / sigma_w) ** 2) if told else math.ceil(tau_w ** (8 / 3))
         found.append(
             f"τ_w = {tau_w:.3g} is not in [1, √m σ_w) = [1, {math.sqrt(width) * sigma_w:.3g}): too many first-layer "
-            f"signs may change (Lemma D.1(a)); a width of {math.ceil(tau_w ** (8 / 3)) + 1} would do"
+            f"signs may change (Lemma D.1(a)); a width of {enough + 1} would do"
             if tau_w >= 1
             else f"τ_w = {tau_w:.3g} is below 1 (Lemma D.1)"
         )
