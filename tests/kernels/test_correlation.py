@@ -184,6 +184,43 @@ def test_a_kernel_that_is_not_positive_definite_is_refused_by_its_subset():
         cube_coefficients(Weighted([0.1, -0.5, 0.1]), 3)
 
 
+class Opposite(Weighted):
+    """−⟨x, y⟩: of the products x_j y_j alone, and the opposite of a kernel."""
+
+    name = "opposite"
+
+    def exact(self, X1, X2=None):
+        return -X1 @ (X1 if X2 is None else X2).T
+
+
+class Broken(Weighted):
+    name = "broken"
+
+    def exact(self, X1, X2=None):
+        return np.full((len(X1), len(X1 if X2 is None else X2)), np.nan)
+
+
+def test_a_kernel_with_a_negative_eigenvalue_is_no_correlation_kernel():
+    for kernel in (Opposite([1.0]), AngularKernel("opposite", lambda pair, _: -pair.inner), Weighted([0.1, -0.5, 0.1])):
+        with pytest.raises(InputError, match=f"{kernel.name} is not positive definite: .* has the eigenvalue -"):
+            check_correlation(kernel, 3)
+        with pytest.raises(InputError, match="not positive definite"):
+            correlation_regression(kernel, cube(4, 3), np.ones((4, 1)), strength=1.0)
+
+
+@pytest.mark.parametrize("dim", [3, 16, 60])
+@pytest.mark.parametrize("name", CORRELATION_KERNELS)
+def test_every_named_kernel_has_none_beyond_rounding(name, dim):
+    assert check_correlation(name, dim).name == correlation_kernel(name).name
+
+
+def test_a_kernel_that_is_not_finite_says_so_and_nothing_of_signs():
+    with pytest.raises(InputError, match="broken gives 256 values that are NaN or infinite"):
+        check_correlation(Broken([1.0]), 3)
+    with pytest.raises(InputError, match="broken gives 256 values that are NaN or infinite"):
+        cube_coefficients(Broken([1.0]), 3)
+
+
 ANGULAR = [name for name in CORRELATION_KERNELS if isinstance(correlation_kernel(name), AngularKernel)]
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_real
 from offtangent.kernels.angular import AngularKernel
-from offtangent.kernels.correlation import check_correlation
+from offtangent.kernels.correlation import check_correlation, check_products
 from offtangent.kernels.cube import CubeKernel
 from offtangent.kernels.regression import RidgeRegression, check_targets, ridge_regression
 from offtangent.special.boolean import check_enumerable, corners, signs, subset_sizes, walsh
@@ -37,7 +38,7 @@ def cube_coefficients(kernel: object, dim: int) -> Float[np.ndarray, " subsets"]
     array([0.5, 0.5, 0.5, 0.5])
     """
     dim = check_enumerable(dim)
-    found = check_correlation(kernel, dim)
+    found = check_products(kernel, dim)  # all λ_S² are seen below
     if isinstance(found, AngularKernel):
         found = CubeKernel.of(found, dim)
     if isinstance(found, CubeKernel):
@@ -120,6 +121,7 @@ def correlation_regression(kernel: object, X: object, Y: object, *, strength: fl
     array([[0.33333333],
            [0.        ]])
     """
+    check_real("strength", strength)
     if not 0 < strength < math.inf:
         raise InputError(f"strength={strength:g}: λ in (3.1) must be positive and finite; the limit is 1e-12, say.")
     corner = signs(X)

@@ -148,21 +148,38 @@ def correlation_kernel(kernel: object) -> Kernel:
 def check_correlation(kernel: object, dim: int) -> Kernel:
     """Refuse a kernel that is no correlation kernel on the cube {±1/√dim}^dim; a name is looked up.
 
-    A kernel of lengths and angles is one by its form. Any other is tried: on 16 corners, K(x, y) may not change when
-    coordinate j of both changes its sign, for each j. What passes may still be none elsewhere; what fails is none. Time
-    dim evaluations of a 16 × 16 block.
+    It is tried on 16 corners: its values must be finite, and no eigenvalue of their matrix negative beyond rounding.
+    The rest is `check_products`. What passes may still be none elsewhere; what fails is none. Time dim evaluations of a
+    16 × 16 block, or one for a kernel of lengths and angle.
+    """
+    found = check_products(kernel, dim)
+    K = _on_probes(found, _probes(dim))
+    least = float(np.linalg.eigvalsh(K)[0])
+    if least < -PROBES * SAME * np.abs(K).max():
+        raise InputError(
+            f"{found.name} is not positive definite: its matrix on {PROBES} corners of the cube has the eigenvalue "
+            f"{least:.3g}. A kernel is a sum of products of features, and has none below 0: has it lost a sign?"
+        )
+    return found
+
+
+def check_products(kernel: object, dim: int) -> Kernel:
+    """Refuse a kernel that sees more than the products x_j y_j, on the cube {±1/√dim}^dim; a name is looked up.
+
+    A kernel of lengths and angle sees no more by its form. Any other is tried: on 16 corners, K(x, y) may not change
+    when coordinate j of both changes its sign, for each j.
     """
     found = correlation_kernel(kernel)
+    check_count("dim", dim)
     if isinstance(found, AngularKernel):
         return found
-    check_count("dim", dim)
-    X = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, dim)) / np.sqrt(dim)
-    before = np.asarray(found.exact(X))
+    X = _probes(dim)
+    before = _on_probes(found, X)
     size = float(np.abs(np.diagonal(before)).max())
     for j in range(dim):
         turned = X.copy()
         turned[:, j] *= -1
-        after = np.asarray(found.exact(turned))
+        after = _on_probes(found, turned)
         off = np.abs(after - before)
         if not off.max() <= SAME * size:
             a, b = np.unravel_index(int(off.argmax()), off.shape)
@@ -173,3 +190,17 @@ def check_correlation(kernel: object, dim: int) -> Kernel:
                 "angle. For a network's kernel take its limit of infinite width (kernels.deep, kernels.resnet)."
             )
     return found
+
+
+def _probes(dim: int) -> Float[np.ndarray, "n d"]:
+    return np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, dim)) / np.sqrt(dim)
+
+
+def _on_probes(kernel: Kernel, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
+    values = np.asarray(kernel.exact(X))
+    if bad := int((~np.isfinite(values)).sum()):
+        raise InputError(
+            f"{kernel.name} gives {bad} values that are NaN or infinite, of {values.size} between corners of the cube "
+            "{±1/√d}^d, d = " + f"{X.shape[1]}: a kernel is finite on every pair of inputs."
+        )
+    return values
