@@ -36,6 +36,12 @@ polynomials = networks.PolynomialNet.gaussian(dim=3, features=10, width=22, powe
 resnet = networks.ResNet.theory(dim=3, outputs=2, width=20, sigma_v=2.0, key=key)
 smooth = data.SmoothRidges.random(3, outputs=2, terms=1, series=[0.0, 1.0, 0.5], key=key)
 parity = data.Parities(3, ((0, 1),), np.ones(1))
+ridges, others = smooth.general(), data.GeneralRidges.random(2, outputs=2, terms=1, series=[0.0, 1.0], key=key)
+size = theory.concept_complexity(ridges, constant=2.0)
+exist = dict(alpha=0.1, sigma_w=1.0, sigma_v=2.0)
+cube = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
+table = kernels.CubeKernel.of("gaussian", 3)
+wide = rng.choice([-1.0, 1.0], (2, 2000))
 def train(objective, **words):
     words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
     return training.train(objective, **words, optimiser=optax.sgd(0.1))
@@ -164,8 +170,8 @@ CASES = {
     "theory.penalty_landscape(W, W[:, :4])": "W_star (3, 4)",
     "theory.certificate(risk, W[:, :4], key=key)": "W has shape (3, 4)",
     "theory.certificate(lambda w: w**2, jnp.ones(3), key=key)": "loss(params) has shape (3,)",
-    "theory.certificate(3, W, key=key)": "loss is a int",
-    "theory.certificate(risk, W, key=0)": "jax.random.key(0)",
+    "theory.certificate(3, W, key=key)": "loss is an int",
+    "theory.certificate(risk, W, key=0)": "is an int. Give key=jax.random.key(0)",
     # residual networks and their targets
     "theory.concept_complexity(parity)": "F is a Parities: expected data.SmoothRidges or data.GeneralRidges",
     "theory.existence_norm(smooth)": "SmoothRidges(...).general()",
@@ -189,7 +195,56 @@ CASES = {
     "theory.worst_change(np.ones((2, 3)), np.ones(2), np.ones(3), 1.0)": "expected values to be a vector",
     "theory.worst_operator(np.ones((2, 3)), np.ones((3, 3)), np.ones(2), 1.0)": "z has 2 entries and V0 3 rows",
     "theory.worst_relu(np.ones((2, 3)), np.ones((3, 1)), 1.0)": "expected g to be a vector",
+    "theory.theorem1(ridges, smooth, alpha=0.1, width=99, base_bound=1.0)": "F is given as a GeneralRidges: expected",
+    "theory.theorem1(size, smooth, alpha=0.1, width=99, base_bound=1.0)": "concept_complexity(G, constant=2)",
+    "theory.existence_weights(ridges, resnet.A.at[0, 0].set(nan), resnet.W0, scale=1.0)": "A has entries that are NaN",
+    "theory.existence_weights(ridges, resnet.A, resnet.W0.at[0, 0].set(inf), scale=1.0)": "W0 has entries that are NaN",
+    "theory.existence_weights(ridges, resnet.A, resnet.W0[0], scale=1.0)": "W0 (20,)",
+    "theory.existence_hidden(resnet, others, others, **exist)": "W0 (4, 20): base has 2 outputs and 2 inputs",
+    "theory.existence_hidden(resnet, ridges, ridges, **exist)": "V0 (3, 20): composite has 2 outputs and 3 inputs",
+    "theory.existence_hidden(resnet, ridges, others, **exist | {'alpha': '1'})": "alpha='1' is a str",
+    "theory.existence_hidden(resnet, ridges, others, **exist | {'sigma_w': '1'})": "sigma_w='1' is a str",
+    "theory.sign_changes(resnet, jax.tree.map(lambda leaf: nan * leaf, resnet.origin), X)": "The parameters hold 80",
+    "theory.sign_changes(resnet, resnet.origin, holed)": "The inputs hold 1 entry",
+    "data.Parities(3, ((0.5, 1),), np.ones(1))": "subset (0.5, 1): expected different coordinates, whole",
+    "data.Parities(3, (('0', 1),), np.ones(1))": "whole numbers from 0 to 2",
+    "data.polarised_hierarchy(3, (0, 1.5), alpha=0.1)": "whole numbers from 0 to 2",
+    # kernels on the cube
+    "theory.product_risk(table, cube, np.full((2, 2), nan), (0, 1), 0.5)": "beta has entries that are NaN",
+    "theory.product_risk(table, cube, ['a'], (0, 1), 0.5)": "beta has dtype",
+    "theory.memorising_bound(nan, 60, 4, 0.1)": "labels=nan: ‖y‖²",
+    "theory.memorising_bound(-1.0, 60, 4, 0.1)": "labels=-1",
+    "theory.memorise(wide, y[:2], 500)": "C(d, k) below 1e308, or krawtchouk(500, t, dim=2000)",
+    "theory.memorise_on_top(cube, y[:2], 2, np.full(3, nan))": "3 of the 3 coefficients are NaN",
+    "theory.memorise_on_top(cube, y[:2], 2, np.ones((3, 1)))": "coefficients of shape (3, 1): expected (3,)",
+    "theory.memorise_on_top(cube, y[:2], 2, np.ones(4))": "coefficients of shape (4,): expected (3,)",
+    "theory.memorise_on_top(cube, y[:2], 2, 'abc')": "coefficients has dtype",
+    # text for a number
+    "theory.theorem1(size, size, alpha='0.1', width=99, base_bound=1.0)": "alpha='0.1' is a str: expected one",
+    "theory.theorem1(size, size, alpha=0.1, width=99, base_bound='1')": "base_bound='1' is a str",
+    "theory.resnet_settings(tau_w='2', tau_v=0.5, outputs=2, width=99, delta=0.5)": "tau_w='2' is a str",
+    "theory.resnet_settings(tau_w=2.0, tau_v=0.5, outputs=2, width=99, delta=0.5, sigma_w='1')": "sigma_w='1' is a str",
+    "theory.theorem2(60, 4, 12, '0.3')": "alpha='0.3' is a str: expected one real number. Turn text into a number",
+    "theory.theorem2(60, 4, 12, None)": "alpha=None is a NoneType: expected one real number.",
+    "theory.theorem2(60, 4, 12, [0.3])": "alpha=[0.3] is a list",
+    "theory.theorem2(60, 4, 12, 0.3j)": "alpha=0.3j is a complex",
+    "theory.needed_norm('0.5', 0.1)": "alpha='0.5' is a str",
+    "theory.needed_norm(0.5, '0.1')": "coefficient='0.1' is a str",
+    "theory.needed_norm(0.5, 0.1, error='0')": "error='0' is a str",
+    "theory.error_floor(0.5, 0.1, '2')": "norm='2' is a str",
+    "theory.memorising_bound(1.0, 60, 4, '0.1')": "coefficient='0.1' is a str",
+    "data.parity_hierarchy(alpha='0.3')": "alpha='0.3' is a str",
+    "data.parity_hierarchy(beta='0.3')": "beta='0.3' is a str",
+    "networks.ResNet.theory(dim=3, outputs=2, width=20, sigma_v='2', key=key)": "sigma_v='2' is a str",
+    "symmetric(dim=3, width=8, radius='1', key=key)": "radius='1' is a str",
+    "kernels.correlation_regression('gaussian', cube, np.ones((2, 1)), strength='1')": "strength='1' is a str",
+    "training.residual_sgd('0.1', 0.1)": "rate_w='0.1' is a str",
+    "training.randomised_sgd('0.1', noise=0.0, key=key)": "rate='0.1' is a str",
+    "training.grid_sgd(np.ones(2), np.ones(2), momentum='0.9')": "momentum='0.9' is a str",
     # training
+    "training.grid_sgd([0.1, 0.2], [0.0, 0.0])": "rates is a list and decays is a list: expected arrays with an entry",
+    "training.grid_sgd(np.array([0.1, 0.2]), [0.0, 0.0])": "A list of decays is read as a structure",
+    "training.grid_sgd(0.1, 0.0)": "rates is a float and decays is a float",
     "training.randomised_sgd(0.1, noise=-1.0, key=key)": "noise=-1",
     "training.randomised_sgd(0.1, noise=inf, key=key)": "noise=inf",
     "training.randomised_sgd(0.1, noise=0.0, strength=inf, key=key)": "strength=inf",

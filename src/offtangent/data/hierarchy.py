@@ -20,7 +20,7 @@ from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
 from offtangent.data.checks import check_columns, check_inputs, check_numbers
 from offtangent.data.distributions import gaussian
-from offtangent.data.keys import PRNGKeyArray, check_count, check_key
+from offtangent.data.keys import PRNGKeyArray, check_count, check_key, check_real
 
 UNIT = 1e-9  # how far a norm may be from what is asked for
 MOST_POLARISED = 12  # outputs of a polarised product: its ridges number 2^k
@@ -191,8 +191,7 @@ class Parities:
         if not self.subsets:
             raise InputError("subsets is empty: expected at least one, the coordinates of an output.")
         for subset in self.subsets:
-            if len(set(subset)) != len(subset) or not all(0 <= j < self.dim for j in subset):
-                raise InputError(f"subset {subset}: expected different coordinates from 0 to {self.dim - 1}.")
+            _check_coordinates(f"subset {subset}", subset, self.dim)
         if len(self.signs) != len(self.subsets) or not (np.abs(self.signs) == 1).all():
             raise InputError(f"signs={self.signs}: expected −1 or 1 for each of {len(self.subsets)} subsets.")
 
@@ -216,6 +215,8 @@ class Hierarchy:
     beta: float = 1.0  # Figure 2(c) has H = βF + αG(F)
 
     def __post_init__(self) -> None:
+        for name in ("alpha", "beta"):
+            check_real(name, getattr(self, name))
         if not (0 <= self.alpha < math.inf and 0 <= self.beta < math.inf):
             raise InputError(f"alpha={self.alpha:g}, beta={self.beta:g}: both are at least 0 and finite.")
 
@@ -267,8 +268,7 @@ def polarised_hierarchy(dim: int, coordinates: Sequence[int], *, alpha: float) -
             f"{k} coordinates: the polarised product has 2^k ridges, and k goes from 1 to {MOST_POLARISED}. The same "
             "product without its ridges is Parities."
         )
-    if len(set(coordinates)) != k or not all(0 <= j < dim for j in coordinates):
-        raise InputError(f"coordinates={tuple(coordinates)}: expected different ones from 0 to {dim - 1}.")
+    _check_coordinates(f"coordinates={tuple(coordinates)}", coordinates, dim)
     chosen = np.eye(dim)[list(coordinates)][:, None]
     base = SmoothRidges.scaled(np.ones((k, 1)), math.sqrt(dim / k) * chosen, np.tile([0.0, 1.0], (k, 1, 1)))
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=k)))
@@ -304,6 +304,11 @@ def _as_numbers(map_: "SmoothRidges | GeneralRidges", *names: str) -> None:
     """Fields as float64 arrays, so that lists will do."""
     for name in names:
         object.__setattr__(map_, name, check_numbers(getattr(map_, name), name))
+
+
+def _check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
+    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
+        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")
 
 
 def _check_shapes(weights: np.ndarray, *tables: np.ndarray) -> None:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
-from offtangent.data.keys import check_count, check_key
+from offtangent.data.keys import check_count, check_key, check_real
 
 
 class Hidden(NamedTuple):
@@ -90,6 +90,7 @@ class ResNet(_Sized):
         _check_sizes(dim, outputs, width, key)
         sigma_w = width**-0.125 if sigma_w is None else sigma_w
         for name, scale in (("sigma_w", sigma_w), ("sigma_v", sigma_v)):
+            check_real(name, scale)
             if not 0 < scale < math.inf:
                 raise InputError(f"{name}={scale:g}: the size of the initial weights must be positive and finite.")
         return cls(*_draw(dim, outputs, width, outputs, sigma_w, sigma_v / math.sqrt(width), key))

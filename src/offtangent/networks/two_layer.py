@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
-from offtangent.data.keys import check_key
+from offtangent.data.keys import check_key, check_real
 from offtangent.special import Activation
 from offtangent.special import activation as named
 
@@ -47,6 +47,7 @@ class TwoLayer(eqx.Module):
         """Columns of W₀ from N(0, κ²I) with κ = `scale`, signs a_r = ±1 at random: Arora et al., eq. (1)."""
         _check_sizes(dim, width)
         check_key(key)
+        check_real("scale", scale)
         if not 0 < scale < math.inf:
             raise InputError(f"scale={scale:g}: the size κ of the initial weights must be positive and finite.")
         weights, signs = jax.random.split(key)
@@ -78,6 +79,7 @@ class TwoLayer(eqx.Module):
         if law == "sphere":
             half = half / jnp.linalg.norm(half, axis=0)
         elif law == "gaussian":
+            check_real("radius", radius)
             if not 0 < radius < math.inf:
                 raise InputError(f"radius={radius:g}: the length B_x of the inputs must be positive and finite.")
             half = half / radius

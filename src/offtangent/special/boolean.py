@@ -71,7 +71,15 @@ def krawtchouk_matrix(degree: int, X1: object, X2: object = None) -> Float[np.nd
     first = signs(X1)
     distances, dim = hamming(first, X2), first.shape[1]
     found, at = np.unique(distances, return_inverse=True)
-    values = np.array([float(krawtchouk(degree, int(t), dim=dim)) for t in found])
+    try:
+        values = np.array([float(krawtchouk(degree, int(t), dim=dim)) for t in found])
+    except OverflowError:
+        digits = math.log10(math.comb(dim, degree))
+        raise InputError(
+            f"degree={degree}: the sum over C({dim}, {degree}) ≈ 10^{digits:.0f} subsets leaves float64. Take a "
+            f"degree k and a dimension d with C(d, k) below 1e308, or krawtchouk({degree}, t, dim={dim}), a whole "
+            "number for each Hamming distance t."
+        ) from None
     return values[at.reshape(distances.shape)]
 
 

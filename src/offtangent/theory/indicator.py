@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_numbers
 from offtangent.data.hierarchy import GeneralRidges
-from offtangent.data.keys import check_count
+from offtangent.data.keys import check_count, check_real
 from offtangent.networks import ResNet
 from offtangent.special.hermite import hermite_times
 from offtangent.theory._checks import check_bound
@@ -160,12 +160,13 @@ def existence_weights(
     """
     _check_general(F)
     check_bound(scale=scale)
-    outer, inner = np.asarray(A, np.float64), np.asarray(W0, np.float64)
-    if outer.shape != (F.outputs, inner.shape[1]) or inner.shape[0] != F.dim + 1:
-        raise InputError(
-            f"A has shape {outer.shape} and W0 {inner.shape}: F has {F.outputs} outputs and {F.dim} inputs, so that "
-            f"({F.outputs}, m) and ({F.dim + 1}, m) were expected."
-        )
+    outer, inner = check_numbers(A, "A"), check_numbers(W0, "W0")
+    _check_layers("F", F, outer.shape, "W0", inner.shape)
+    for name, weights in (("A", outer), ("W0", inner)):
+        if not np.isfinite(weights).all():
+            raise InputError(
+                f"{name} has entries that are NaN or infinite: expected the weights a network starts from."
+            )
     found = np.zeros_like(inner)
     for r in range(F.outputs):
         for i in range(F.terms):
@@ -207,12 +208,18 @@ def existence_hidden(
     AD_{W⁰}W⋆(x,1) ≈ F(x) and AD_{V⁰}V⋆(z,1) ≈ αG(z). `Hidden(*map(jnp.asarray, …))` makes parameters of them. σ_w and
     σ_v are those the network was drawn with, and are refused where W⁰ or V⁰ is of another size than chance allows.
     """
+    _check_general(base)
+    _check_general(composite)
+    _check_layers("base", base, net.A.shape, "W0", net.W0.shape)
+    _check_layers("composite", composite, net.A.shape, "V0", net.V0.shape)
+    check_real("alpha", alpha)
     if not 0 < alpha < 1:
         raise InputError(
             f"alpha={alpha:g}: Lemma D.2 is about α in (0, 1), and so is Theorem 1. The V⋆ of G itself, to scale at "
             "will, is existence_weights(composite, net.A, net.V0, scale=sigma_v / sqrt(net.width))."
         )
     for name, value in (("sigma_w", sigma_w), ("sigma_v", sigma_v)):
+        check_real(name, value)
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it is the one that the network was drawn with, positive and finite.")
     root = math.sqrt(net.width)
@@ -238,6 +245,14 @@ def _check_general(F: object) -> None:
         raise InputError(
             f"F is {a_kind(F)}: expected data.GeneralRidges, the maps of Definition B.1. "
             "SmoothRidges(...).general() is one (Lemma B.2)."
+        )
+
+
+def _check_layers(name: str, F: GeneralRidges, A: tuple[int, ...], layer: str, weights: tuple[int, ...]) -> None:
+    if len(weights) != 2 or (F.outputs, weights[1]) != A or weights[0] != F.dim + 1:
+        raise InputError(
+            f"A has shape {A} and {layer} {weights}: {name} has {F.outputs} outputs and {F.dim} inputs, so that "
+            f"({F.outputs}, m) and ({F.dim + 1}, m) were expected."
         )
 
 

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from offtangent._errors import InputError
-from offtangent.data.keys import check_count
+from offtangent.data.keys import check_count, check_real
 from offtangent.theory._checks import check_bound
 
 
@@ -148,6 +148,7 @@ def needed_norm(alpha: float | int, coefficient: float | int, *, error: float | 
     check_alpha(alpha)
     _check_coefficient(coefficient)
     allowed = alpha**2 / 4 if error is None else error
+    check_real("error", allowed)
     if not 0 <= allowed < math.inf:
         raise InputError(f"error={allowed:g}: a mean squared error is zero or positive, and finite.")
     lack = max(alpha - math.sqrt(allowed), 0.0)
@@ -164,6 +165,7 @@ def error_floor(alpha: float | int, coefficient: float | int, norm: float | int)
     """
     check_alpha(alpha)
     _check_coefficient(coefficient)
+    check_real("norm", norm)
     if not norm >= 0:
         raise InputError(f"norm={norm:g}: ‖u‖, or a bound on it, is at least 0; give math.inf where none is known.")
     seen = abs(coefficient) * norm if coefficient else 0.0  # and so for an infinite norm
@@ -177,6 +179,9 @@ def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: fl
     """
     check_sizes(dim, degree)
     check_bound(coefficient=coefficient)
+    check_real("labels", labels)
+    if not 0 <= labels < math.inf:
+        raise InputError(f"labels={labels:g}: ‖y‖², the sum of the squared labels, is finite and at least 0.")
     if math.comb(dim, degree) < (dim / 5) ** degree:
         raise InputError(
             f"d = {dim}, k = {degree}: C(d, k) = {math.comb(dim, degree):.3g} is less than (d/5)^k = "
@@ -186,6 +191,7 @@ def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: fl
 
 
 def _check_coefficient(coefficient: float | int) -> None:
+    check_real("coefficient", coefficient)
     if not math.isfinite(coefficient):
         raise InputError(
             f"coefficient={coefficient:g}: λ_S is a finite number, which CubeKernel.of(kernel, dim).spectrum has as "
@@ -203,5 +209,6 @@ def check_sizes(dim: int, degree: int) -> None:
 
 def check_alpha(alpha: float | int) -> None:
     """Refuse an α that is not positive and finite."""
+    check_real("alpha", alpha)
     if not 0 < alpha < math.inf:
         raise InputError(f"alpha={alpha:g}: H = F + αG(F) has α > 0; without G(F) there is nothing that kernels miss.")

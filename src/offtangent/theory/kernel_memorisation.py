@@ -19,6 +19,7 @@ import scipy.sparse.linalg
 from jaxtyping import Float, Int
 
 from offtangent._errors import InputError
+from offtangent.data.checks import check_numbers
 from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels.regression import check_targets
 from offtangent.special.boolean import krawtchouk_matrix, signs, subsets
@@ -143,9 +144,14 @@ def memorise_on_top(X: object, Y: object, degree: int, coefficients: Float[np.nd
     targets = _columns(Y, len(corners))
     check_sizes(corners.shape[1], degree)
     every = subsets(corners.shape[1], degree)
+    given = check_numbers(coefficients, "coefficients")
+    if given.shape != (len(every),):
+        raise InputError(
+            f"coefficients of shape {given.shape}: expected ({len(every)},), one for each of the subsets of {degree}."
+        )
+    if bad := int((~np.isfinite(given)).sum()):
+        raise InputError(f"{bad} of the {len(every)} coefficients are NaN or infinite: expected λ_S, finite numbers.")
     sizes = np.abs(coefficients)
-    if len(sizes) != len(every):
-        raise InputError(f"{len(sizes)} coefficients: expected one for each of the {len(every)} subsets of {degree}.")
     level = float(np.sort(sizes)[-math.ceil(TOP * len(sizes))])
     chosen = sizes >= level
     features = _products(corners, every[chosen])

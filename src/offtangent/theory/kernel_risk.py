@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent.data.checks import check_numbers
 from offtangent.kernels import CubeKernel
 from offtangent.special.boolean import character, signs
 from offtangent.theory.kernel_limits import check_alpha, check_sizes
@@ -59,8 +60,11 @@ def product_risk(
         raise InputError(f"{kernel.name} is a table for {kernel.dim} dimensions, and X has {corners.shape[1]} columns.")
     check_sizes(corners.shape[1], len(chosen))
     check_alpha(alpha)
+    beta = check_numbers(beta, "beta")
     if beta.shape[-2:] != (len(corners), len(chosen)):
         raise InputError(f"beta has shape {beta.shape}: expected ({len(corners)}, {len(chosen)}), an output for each.")
+    if not np.isfinite(beta).all():
+        raise InputError("beta has entries that are NaN or infinite: give the coefficients of a regression that ended.")
     squares = kernel.spectrum.squares
     base = squares[1] * np.einsum("nk,...nk->...k", corners[:, chosen], beta)
     product = squares[len(chosen)] * np.einsum("n,...nk->...k", character(chosen, corners), beta)

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from offtangent.networks import Hidden, ResNet
 from offtangent.networks.resnet import affine
+from offtangent.taylor.checks import check_finite
 
 
 class Signs(NamedTuple):
@@ -44,8 +45,10 @@ class SignChanges(NamedTuple):
 
 
 def sign_changes(net: ResNet, params: Hidden, X: Float[Array, "n d"]) -> SignChanges:
-    """The left sides of Lemma D.1(a) and (d)."""
+    """The left sides of Lemma D.1(a) and (d). NaN is refused, where it is known: a jitted one counts no change."""
     now = sign_patterns(net, params, X)
+    check_finite(params, "The parameters")
+    check_finite(jnp.asarray(X), "The inputs")
     first, second = affine(net.W0, X) >= 0, affine(net.V0, net.first(params, X)) >= 0
     return SignChanges(jnp.sum(now.first != first, axis=1), jnp.sum(now.second != second, axis=1))
 

@@ -21,7 +21,7 @@ import optax
 from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_key
+from offtangent.data.keys import check_key, check_real
 
 Strength = float | int | Float[Array | np.ndarray, "*b"]  # λ, or one for each set of weights in a batch
 Term = tuple[Callable[..., Array], Strength | optax.Schedule]  # a regulariser R and its λ
@@ -76,6 +76,7 @@ def add_perturbation(noise: float, *, key: Key[Array, ""]) -> optax.GradientTran
 
     Axes in front of d × m are separate matrices with noise of their own.
     """
+    check_real("noise", noise)
     if not 0 <= noise < math.inf:
         raise InputError(f"noise={noise:g}: σ is zero or positive, and finite.")
     check_key(key)

@@ -18,7 +18,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PyTree
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
+from offtangent.data.keys import check_real
 
 MOST = 8  # rows or columns that a search adds
 
@@ -44,6 +45,12 @@ def grid_sgd(
     >>> optimiser.update(jnp.zeros((2, 1)), optimiser.init(theta), theta)[0].ravel().tolist()
     [-0.0, -0.5]
     """
+    if not all(hasattr(values, "shape") for values in (rates, *jax.tree.leaves(decays))):
+        raise InputError(
+            f"rates is {a_kind(rates)} and decays is {a_kind(decays)}: expected arrays with an entry for each network, "
+            "grid_sgd(np.array([0.1, 0.2]), np.array([0.0, 0.0])). A list of decays is read as a structure, with one "
+            "such array for each part of the parameters."
+        )
     for name, values in (("rates", rates), *(("decays", part) for part in jax.tree.leaves(decays))):
         if np.shape(values) != np.shape(rates):
             raise InputError(
@@ -52,6 +59,7 @@ def grid_sgd(
             )
         if not (np.isfinite(values).all() and (np.asarray(values) >= 0).all()):
             raise InputError(f"{name}={values}: learning rates and weight decays are finite and not negative.")
+    check_real("momentum", momentum)
     if not 0 <= momentum < 1:
         raise InputError(f"momentum={momentum:g}: it lies in [0, 1).")
 

@@ -22,7 +22,7 @@ import optax
 from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_key
+from offtangent.data.keys import check_key, check_real
 from offtangent.special.losses import Loss, logistic
 from offtangent.theory.penalties import penalty_gradient
 from offtangent.theory.randomised import empirical_risk
@@ -160,8 +160,11 @@ def randomised_sgd(
     `noise` is s, the standard deviation of each entry of ξ_t, which is part of the gradient: η multiplies it. λ is
     `strength`; the regulariser's gradient turns with the signs, so it needs no sign of its own.
     """
+    check_real("noise", noise)
     if not 0 <= noise < math.inf:
         raise InputError(f"noise={noise:g}: a standard deviation is zero or positive, and finite.")
+    if not callable(rate):
+        check_real("rate", rate)
     if not callable(rate) and not 0 < rate < math.inf:
         raise InputError(f"rate={rate:g}: a learning rate is positive and finite, such as 0.1, or an optax schedule.")
     check_key(key)

@@ -13,6 +13,7 @@ from typing import Any
 import optax
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_real
 from offtangent.networks import Hidden
 
 
@@ -22,6 +23,7 @@ def residual_sgd(rate_w: float | int, rate_v: float | int) -> optax.GradientTran
     A rate of 0 holds its layer, as in training one layer after the other.
     """
     for name, rate in (("rate_w", rate_w), ("rate_v", rate_v)):
+        check_real(name, rate)
         if not 0 <= rate < math.inf:
             raise InputError(f"{name}={rate:g}: a learning rate is at least 0 and finite.")
     labels: Any = Hidden._make(("W", "V"))
