@@ -12,5 +12,5 @@ def check_bound(delta: float | int | None = None, /, **positive: float | int) ->
             raise InputError(f"{name}={value:g}: the bound holds for positive {name} only.")
     if delta is not None:
         check_real("delta", delta)
-    if delta is not None and not 0 < delta < 1:
-        raise InputError(f"delta={delta:g}: the probability of failure must lie between 0 and 1, such as 0.1.")
+        if not 0 < delta < 1:
+            raise InputError(f"delta={delta:g}: the probability of failure must lie between 0 and 1, such as 0.1.")

@@ -48,8 +48,8 @@ def grid_sgd(
     if not all(hasattr(values, "shape") for values in (rates, *jax.tree.leaves(decays))):
         raise InputError(
             f"rates is {a_kind(rates)} and decays is {a_kind(decays)}: expected arrays with an entry for each network, "
-            "grid_sgd(np.array([0.1, 0.2]), np.array([0.0, 0.0])). A list of decays is read as a structure, with one "
-            "such array for each part of the parameters."
+            "such as np.array([0.1, 0.2]); np.meshgrid(rates, decays, indexing='ij') makes a grid of them. A list of "
+            "decays is read as a structure, with one such array for each part of the parameters."
         )
     for name, values in (("rates", rates), *(("decays", part) for part in jax.tree.leaves(decays))):
         if np.shape(values) != np.shape(rates):

@@ -165,8 +165,8 @@ def randomised_sgd(
         raise InputError(f"noise={noise:g}: a standard deviation is zero or positive, and finite.")
     if not callable(rate):
         check_real("rate", rate)
-    if not callable(rate) and not 0 < rate < math.inf:
-        raise InputError(f"rate={rate:g}: a learning rate is positive and finite, such as 0.1, or an optax schedule.")
+        if not 0 < rate < math.inf:
+            raise InputError(f"rate={rate:g}: a learning rate is positive and finite, as 0.1, or an optax schedule.")
     check_key(key)
     signs, noises = jax.random.split(key)
     parts = [add_penalty(strength), optax.add_noise(noise**2, 0.0, noises), optax.sgd(rate)]
