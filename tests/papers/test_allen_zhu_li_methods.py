@@ -1,7 +1,5 @@
 """The nine methods of Figure 2, next to the same done by hand: one network, one step, one ridge after the other."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,46 +11,47 @@ from offtangent.training import Search
 
 SMALL = _methods.target("small", 0.3, 1.0)
 RATES, DECAYS = (0.1, 0.4), (0.0, 0.02)
+PARTS = ("train", "choose", "test")
 
 
 def single(name, problem, width):
-    """The network of a seed, and E‖out − y‖² over some of its samples."""
-    net = _methods.network(name, problem.function, width, key=jax.random.fold_in(jax.random.key(problem.seed), 1))
-
-    def error(params, part):
-        X, y = (jnp.asarray(one, jnp.float32) for one in problem.rows(part))
-        return jnp.mean(jnp.sum((net(params, X) - y) ** 2, axis=1))
-
-    return net, error
+    """The network of a seed."""
+    return _methods.network(name, problem.function, width, key=jax.random.fold_in(jax.random.key(problem.seed), 1))
 
 
-def by_hand(net, gradient, rate, decay, steps):
-    """½ E‖out − y‖² by full batches: momentum 0.9, a decay of all weights, a tenth of the rate from halfway on."""
-    params, speed, initial = net.origin, net.origin, _methods.initial(net)
-    for step in range(steps):
-        slow = 1.0 if step < steps // 2 else 0.1
-        speed = jax.tree.map(
-            lambda v, g, w0, w: 0.9 * v + g + decay * (w0 + w), speed, gradient(params), initial, params
-        )
-        params = jax.tree.map(lambda w, v, slow=slow: w - rate * slow * v, params, speed)
-    return params
+def error(net, params, X, y):
+    """E‖out − y‖² over some samples."""
+    return jnp.mean(jnp.sum((net(params, X) - y) ** 2, axis=1))
+
+
+@jax.jit
+def by_hand(net, params, speed, rate, decay, X, y):
+    """A step of ½ E‖out − y‖² by a full batch: momentum 0.9, a decay of all weights."""
+    gradient = jax.grad(lambda params: 0.5 * error(net, params, X, y))(params)
+    initial = _methods.initial(net)
+    speed = jax.tree.map(lambda v, g, w0, w: 0.9 * v + g + decay * (w0 + w), speed, gradient, initial, params)
+    return jax.tree.map(lambda w, v: w - rate * v, params, speed), speed
 
 
 @pytest.mark.parametrize("name", _methods.NETWORKS)
 def test_every_network_of_a_grid_is_the_one_trained_by_hand(name, monkeypatch):
-    """With 50 samples a batch is all of them, and 4 + 4 epochs are 8 steps."""
+    """With 50 samples a batch is all of them, and 4 + 4 epochs are 8 steps: a tenth of the rate from halfway on."""
     monkeypatch.setattr(_methods, "search", lambda evaluate, *_, by: Search(RATES, DECAYS, evaluate(RATES, DECAYS), by))
     problems = [_methods.Problem(SMALL, 50, seed) for seed in range(2)]
     found = _methods.descend(name, problems, width=6, epochs=4)
+    measured = jax.jit(error)
     for seed, problem in enumerate(problems):
-        net, error = single(name, problem, 6)
-        gradient = jax.jit(jax.grad(lambda params, error=error: 0.5 * error(params, "train")))
-        measured = {part: jax.jit(partial(error, part=part)) for part in ("train", "choose", "test")}
+        net = single(name, problem, 6)
+        rows = {part: [jnp.asarray(one, jnp.float32) for one in problem.rows(part)] for part in PARTS}
         for i, rate in enumerate(RATES):
             for j, decay in enumerate(DECAYS):
-                params = by_hand(net, gradient, rate, decay, 8)
-                for part, error in measured.items():
-                    assert found.tables[part][i, j, seed] == pytest.approx(float(error(params)), rel=1e-4)
+                params = speed = net.origin
+                for step in range(8):
+                    slow = 1.0 if step < 4 else 0.1
+                    params, speed = by_hand(net, params, speed, rate * slow, decay, *rows["train"])
+                for part in PARTS:
+                    expected = float(measured(net, params, *rows[part]))
+                    assert found.tables[part][i, j, seed] == pytest.approx(expected, rel=1e-4)
 
 
 def test_errors_in_parts_are_those_of_all_samples_at_once():
@@ -83,7 +82,7 @@ def test_batches_are_of_50_and_epochs_as_many_as_asked_for_twice(monkeypatch):
 @pytest.mark.parametrize("draw", [_methods.Problem(SMALL, 500, 0).rows, lambda part: of_product(part)])
 def test_samples_for_training_choosing_and_testing_are_three_draws(draw):
     """Of 2^16 or 2^30 corners 3500 draws share a few at the most; the same draw would share them all."""
-    drawn = {part: {row.tobytes() for row in np.asarray(draw(part)[0], float)} for part in ("train", "choose", "test")}
+    drawn = {part: {row.tobytes() for row in np.asarray(draw(part)[0], float)} for part in PARTS}
     for one, other in (("train", "choose"), ("train", "test"), ("choose", "test")):
         assert len(drawn[one] & drawn[other]) < 0.1 * len(drawn[one])
 
@@ -113,8 +112,8 @@ def test_a_kernel_s_errors_are_those_of_ridge_regression_on_its_features_from_th
     problem = _methods.Problem(SMALL, 10, 1)
     told = _methods.regress(name, kind, problem, width=5)
     ((K, path),) = paths
-    net, _ = single(name, problem, 5)
-    parts = {part: _features(net, kind, *problem.rows(part)) for part in ("train", "choose", "test")}
+    net = single(name, problem, 5)
+    parts = {part: _features(net, kind, *problem.rows(part)) for part in PARTS}
     (J, start, Y), (C, at_c, to_choose), (T, at_t, to_test) = parts.values()
     errors = []
     for ridge in path.ridges * np.trace(K) / len(K):
@@ -132,7 +131,7 @@ def _features(net, kind, X, Y):
     if kind == " (last)":
         features = np.asarray(net.features(net.origin, inputs), float)
         return features / np.sqrt(_scale(net, inputs)), np.zeros_like(Y), Y
-    derivatives = jax.jacfwd(lambda params: net(params, inputs).ravel())(net.origin)
+    derivatives = jax.jit(jax.jacfwd(lambda params: net(params, inputs).ravel()))(net.origin)
     rows = [np.asarray(leaf, float).reshape(Y.size, -1) for leaf in jax.tree.leaves(derivatives)]
     return np.concatenate(rows, axis=1), np.asarray(net(net.origin, inputs), float).reshape(-1, 1), Y.reshape(-1, 1)
 
