@@ -52,8 +52,11 @@ def test_experiments_with_long_cells_come_first_and_each_as_a_whole(write_sweep,
 
 
 @pytest.mark.parametrize(("on", "told"), [("processes:1", "false"), ("local", "None")])
-def test_a_run_that_shares_a_gpu_with_its_workers_leaves_its_memory_to_them(on, told, sweep, store, offtangent):
+def test_a_run_that_shares_a_gpu_with_its_workers_leaves_its_memory_to_them(
+    on, told, sweep, store, offtangent, monkeypatch
+):
     """The run's own process asks JAX for its devices, and would have three quarters of the memory from then on."""
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)  # another test's run may have left it here
     noted = sweep.path.with_name("noted")
     note = (
         f"__import__('pathlib').Path({str(noted)!r}).write_text(str(os.environ.get('XLA_PYTHON_CLIENT_PREALLOCATE')))"
