@@ -21,9 +21,9 @@ def standard_promotion():
 def jacobian(f, params, x):
     """(n, k, P) by jax.jacfwd, all at once."""
     moving, fixed = eqx.partition(params, eqx.is_inexact_array)
-    found = jax.jacfwd(lambda p: f(eqx.combine(p, fixed), x))(moving)
+    found = jax.jit(jax.jacfwd(lambda p: f(eqx.combine(p, fixed), x)))(moving)
     n = len(jax.tree.leaves(x)[0])
-    k = f(params, x).size // n
+    k = eqx.filter_eval_shape(f, params, x).size // n
     return np.concatenate([np.asarray(leaf).reshape(n, k, -1) for leaf in jax.tree.leaves(found)], axis=2)
 
 

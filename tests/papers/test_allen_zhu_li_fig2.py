@@ -107,7 +107,7 @@ def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
     start, ridge = np.asarray(net(net.origin, jnp.asarray(X, jnp.float32)), float), 3.0
     K = _methods.layered_ntk(net, net.origin, X).astype(float)
     by_kernel = K @ np.linalg.solve(K + ridge * np.eye(len(K)), (Y - start).ravel())
-    jacobian = jax.jacobian(lambda params: net(params, jnp.asarray(X, jnp.float32)).ravel())(net.origin)
+    jacobian = jax.jit(jax.jacobian(lambda params: net(params, jnp.asarray(X, jnp.float32)).ravel()))(net.origin)
     J = np.concatenate([np.asarray(leaf, float).reshape(len(K), -1) for leaf in jacobian], axis=1)
     theta = np.linalg.solve(J.T @ J + ridge * np.eye(J.shape[1]), J.T @ (Y - start).ravel())
     np.testing.assert_allclose(J @ theta, by_kernel, atol=1e-4)

@@ -152,7 +152,7 @@ def test_a_model_goes_through_jit_as_it_is():
 
 def test_a_gradient_at_the_origin_is_that_of_the_network():
     f, params, x = models.scanned()
-    ours, theirs = (jax.grad(lambda p, g=g: jnp.sum(g(p, x) ** 2))(params) for g in (expand(f, params, 2), f))
+    ours, theirs = (jax.jit(jax.grad(lambda p, g=g: jnp.sum(g(p, x) ** 2)))(params) for g in (expand(f, params, 2), f))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), ours, theirs)
 
 

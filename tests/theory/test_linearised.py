@@ -25,7 +25,7 @@ def explicit(net, X, W):
     with jax.enable_x64(True):
         W0, a, inputs = (jnp.asarray(np.asarray(v), jnp.float64) for v in (net.W0, net.a, X))
         outputs = lambda w: net.activation(inputs @ (W0 + w)) @ a / net.width**0.5  # noqa: E731
-        return np.asarray(jax.jacobian(outputs)(jnp.asarray(W, jnp.float64))).reshape(len(X), -1).T
+        return np.asarray(jax.jit(jax.jacobian(outputs))(jnp.asarray(W, jnp.float64))).reshape(len(X), -1).T
 
 
 def test_the_features_are_the_jacobian_of_autodiff(problem):

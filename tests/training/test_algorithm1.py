@@ -41,11 +41,11 @@ def test_it_is_the_pseudo_code_step_by_step(start):
     draws = (np.asarray(_in_ball(jax.random.fold_in(key, k), start, SETTINGS.radius)) for k in range(100))
     expected, path, time = by_the_book(start, SETTINGS, draws, 2000)
     optimiser = algorithm1(SETTINGS, key=key)
-    update = jax.jit(lambda g, s, x, v: optimiser.update(g, s, x, value=v))
+    update = jax.jit(lambda s, x: optimiser.update(jax.grad(well)(x), s, x, value=well(x)))
     x, state, ours = start, optimiser.init(start), []
     while not state.done:
         before = state.time
-        moved, state = update(jax.grad(well)(x), state, x, well(x))
+        moved, state = update(state, x)
         if state.time > before:
             ours.append(x)
         x = optax.apply_updates(x, moved)
