@@ -18,9 +18,9 @@ sys.path.append(str(Path(__file__).parent))  # importlib mode leaves the tests' 
 import browser
 
 # Two thirds of all time go into compiling small programs. LLVM's second level of optimisation takes a fifth less of it
-# than its third, and XLA's older way of writing fused loops a third less than the one that it writes in MLIR first; an
-# XLA that does not know a flag refuses to start, hence the version. The processes that tests start inherit this, and
-# whoever runs the tests may set something else. Experiments and benchmarks run with XLA's defaults.
+# than its third, and XLA's older way of writing fused loops, not through MLIR, a third less; an XLA that does not know
+# a flag refuses to start, hence the version. The processes that tests start inherit this, and whoever runs the tests
+# may set something else. Experiments and benchmarks run with XLA's defaults.
 FLAGS = {"xla_backend_optimization_level": "2"}
 if version("jaxlib").startswith("0.10."):
     FLAGS["xla_cpu_use_fusion_emitters"] = "false"
@@ -81,14 +81,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: the collector need not look through a million objects again and again."""
+    """What is loaded by now stays: the collector need not look through a million objects, nor so often."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: many tests wait for processes of their own."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+# Rooms whose programs are optimised: the long computations, and networks whose two halves cancel to exactly 0, which an
+# unoptimised sum of 4096 terms does not. Elsewhere a program runs once or twice, and half of its compilation is saved.
+OPTIMISED = ("papers", "lab", "networks")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if "jax" in sys.modules and "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
+        sys.modules["jax"].config.update("jax_disable_most_optimizations", item.path.parent.name not in OPTIMISED)
 
 
 STRICT = ("special", "networks", "linalg", "kernels", "theory")  # rooms whose numerics mix no dtypes by accident
