@@ -92,17 +92,6 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-# Rooms whose programs are optimised: the long computations, and networks whose two halves cancel to exactly 0, which an
-# unoptimised sum of 4096 terms does not. Elsewhere a program runs once or twice, and half of its compilation is saved.
-OPTIMISED = ("papers", "lab", "networks")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if "jax" in sys.modules and "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
-        sys.modules["jax"].config.update("jax_disable_most_optimizations", item.path.parent.name not in OPTIMISED)
-
-
 STRICT = ("special", "networks", "linalg", "kernels", "theory")  # rooms whose numerics mix no dtypes by accident
 
 
