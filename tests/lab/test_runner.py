@@ -85,7 +85,7 @@ def test_processes_give_the_numbers_of_this_process_in_the_order_of_the_cells(wr
     [
         ("raise ValueError('bad luck')", "ValueError: bad luck"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("return 7", "returned a int; it must return an xarray.Dataset"),
+        ("return 7", "returned an int; it must return an xarray.Dataset"),
         ("return xr.Dataset({'x': ('i', np.array([None]))})", "dtype object"),
     ],
 )
@@ -172,12 +172,15 @@ def test_a_worker_with_another_source_refuses_the_cell(sweep, store):
     assert sweep.executed == []
 
 
-def test_a_worker_that_lives_long_runs_the_file_as_it_is_now(sweep, store, tmp_path):
-    """Both tasks run in this one process, as in a Dask worker."""
+def test_a_worker_that_lives_long_runs_the_file_as_it_is_now(sweep, store, tmp_path, monkeypatch):
+    """Both tasks run in this one process, as in a Dask worker. The new file is as long as the old one, and as old."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     old, new = lab.Store(tmp_path / "old"), lab.Store(tmp_path / "new")
     jobs = [lab.plan([sweep.experiment], "smoke", old).jobs[0]]
     assert work([jobs[0].task], str(store), "none")[0].error is None
+    saved = sweep.path.stat().st_mtime
     sweep.path.write_text(sweep.path.read_text().replace("standard_normal", "standard_cauchy"))
+    os.utime(sweep.path, (saved, saved))
     jobs.append(lab.plan([sweep.experiment], "smoke", new).jobs[0])
     (done,) = work([jobs[1].task], str(store), "none")
     assert done.error is None

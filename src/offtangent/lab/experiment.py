@@ -198,13 +198,12 @@ def _import_file(path: Path) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up by name
     beside = str(path.parent)
     try:
         sys.path.insert(0, beside)
-        spec.loader.exec_module(module)
+        exec(compile(content, path, "exec"), module.__dict__)  # what was read; its bytecode may be of an older file
     except BaseException:
         del sys.modules[name]
         raise
