@@ -101,7 +101,7 @@ PROFILES = {
         count=4, steps=300, iterations=300, looks=4, losses=("soft hinge",),
     ),
     "laptop": Config(
-        sizes=((3, 10), (4, 64), (6, 256)), points=45, signs=64, widths=(256, 1024, 4096, 16_384),
+        sizes=((3, 10), (4, 64), (6, 256)), points=45, signs=64, widths=(256, 1024, 4096, 16_384, 65_536),
         trained=((10, 0), (64, 256), (256, 256)), count=8, steps=500, iterations=1500,
     ),
     "paper": Config(
