@@ -227,6 +227,7 @@ CASES = {
     "theory.theorem2(60, 4, 12, '0.3')": "alpha='0.3' is a str: expected one real number. Turn text into a number",
     "theory.theorem2(60, 4, 12, None)": "alpha=None is a NoneType: expected one real number.",
     "theory.theorem2(60, 4, 12, [0.3])": "alpha=[0.3] is a list",
+    "theory.theorem2(60, 4, 12, np.ones((2, 3)))": "alpha has shape (2, 3): expected one real number",
     "theory.theorem2(60, 4, 12, 0.3j)": "alpha=0.3j is a complex",
     "theory.needed_norm('0.5', 0.1)": "alpha='0.5' is a str",
     "theory.needed_norm(0.5, '0.1')": "coefficient='0.1' is a str",

@@ -284,6 +284,14 @@ def test_the_solution_has_the_least_value_of_3_1():
         assert above - below == pytest.approx(0, abs=1e-12)  # flat to first order
 
 
+@pytest.mark.parametrize("size", [1.0, 0.1])
+def test_a_prediction_takes_corners_of_any_size_and_goes_through_the_samples(size):
+    X, rng = corners(5)[:20], np.random.default_rng(2)
+    Y = rng.standard_normal((20, 2))
+    fit = correlation_regression("gaussian", X, Y, strength=1e-12)
+    np.testing.assert_allclose(fit.predict(size * X), Y, atol=1e-6)
+
+
 def test_norms_by_degree_are_the_sums_over_subsets_of_one_size():
     X, Y = cube(30, 7), np.random.default_rng(1).standard_normal((30, 2))
     fit = correlation_regression("gaussian", X, Y, strength=1e-2)

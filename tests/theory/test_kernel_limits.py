@@ -258,6 +258,10 @@ def test_sizes_that_the_theorem_does_not_speak_of_are_told_with_the_part_that_is
         (lambda: corollary71_samples(20, 2.0), r"Corollary 7\.1 is about α below a constant.*Lemma D\.2"),
         (lambda: corollary71_samples(20, 0), "α > 0"),
         (lambda: product_risk(gaussian(), samples(5), np.ones((5, 2)), (0, 1), 0.3), r"CubeKernel\.of\(kernel, 8\)"),
+        (
+            lambda: product_risk(CubeKernel.of(gaussian(), 8), samples(5), np.ones((5, 2)), (0, 40), 0.3),
+            "different coordinates, whole numbers from 0 to 7",
+        ),
         (lambda: product_risk("gaussian", samples(5), np.ones((5, 2)), (0, 1), 0.3), r"CubeKernel\.of\(kernel, 8\)"),
         (
             lambda: product_risk(CubeKernel.of("gaussian", 3), samples(5), np.ones((5, 4)), range(4), 0.3),

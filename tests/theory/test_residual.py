@@ -97,3 +97,8 @@ def test_at_the_star_itself_the_error_is_the_gap():
     found = descent_parts(NET, STAR, X, TARGET, STAR)
     np.testing.assert_allclose(found.error, found.gap, rtol=1e-5)
     np.testing.assert_allclose(found.correlation, 0, atol=1e-5)
+
+
+def test_targets_for_another_number_of_outputs_are_refused():
+    with pytest.raises(InputError, match=r"target has shape \(\d+, 1\): expected"):
+        descent_parts(NET, STAR, X, TARGET[:, :1], STAR)

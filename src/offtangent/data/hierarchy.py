@@ -21,6 +21,7 @@ from offtangent.data._rows import unit_rows
 from offtangent.data.checks import check_columns, check_inputs, check_numbers
 from offtangent.data.distributions import gaussian
 from offtangent.data.keys import PRNGKeyArray, check_count, check_key, check_real
+from offtangent.special.boolean import check_coordinates
 
 UNIT = 1e-9  # how far a norm may be from what is asked for
 MOST_POLARISED = 12  # outputs of a polarised product: its ridges number 2^k
@@ -191,7 +192,7 @@ class Parities:
         if not self.subsets:
             raise InputError("subsets is empty: expected at least one, the coordinates of an output.")
         for subset in self.subsets:
-            _check_coordinates(f"subset {subset}", subset, self.dim)
+            check_coordinates(f"subset {subset}", subset, self.dim)
         if len(self.signs) != len(self.subsets) or not (np.abs(self.signs) == 1).all():
             raise InputError(f"signs={self.signs}: expected −1 or 1 for each of {len(self.subsets)} subsets.")
 
@@ -268,7 +269,7 @@ def polarised_hierarchy(dim: int, coordinates: Sequence[int], *, alpha: float) -
             f"{k} coordinates: the polarised product has 2^k ridges, and k goes from 1 to {MOST_POLARISED}. The same "
             "product without its ridges is Parities."
         )
-    _check_coordinates(f"coordinates={tuple(coordinates)}", coordinates, dim)
+    check_coordinates(f"coordinates={tuple(coordinates)}", coordinates, dim)
     chosen = np.eye(dim)[list(coordinates)][:, None]
     base = SmoothRidges.scaled(np.ones((k, 1)), math.sqrt(dim / k) * chosen, np.tile([0.0, 1.0], (k, 1, 1)))
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=k)))
@@ -304,11 +305,6 @@ def _as_numbers(map_: "SmoothRidges | GeneralRidges", *names: str) -> None:
     """Fields as float64 arrays, so that lists will do."""
     for name in names:
         object.__setattr__(map_, name, check_numbers(getattr(map_, name), name))
-
-
-def _check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
-    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
-        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")
 
 
 def _check_shapes(weights: np.ndarray, *tables: np.ndarray) -> None:

@@ -41,7 +41,8 @@ def check_real(name: str, value: Any) -> None:
         return
     if getattr(value, "shape", None) != () or not hasattr(value, "__float__") or np.iscomplexobj(value):
         hint = " Turn text into a number first: float(...)." if isinstance(value, str) else ""
-        raise InputError(f"{name}={value!r} is {a_kind(value)}: expected one real number.{hint}")
+        told = f" has shape {shape}" if (shape := getattr(value, "shape", ())) else f"={value!r} is {a_kind(value)}"
+        raise InputError(f"{name}{told}: expected one real number.{hint}")
 
 
 def check_fraction(fraction: float | int) -> None:

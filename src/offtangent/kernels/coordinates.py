@@ -82,8 +82,9 @@ class CorrelationFit:
         return self.regression.coefficients
 
     def predict(self, X_new: object) -> Float[np.ndarray, "p k"]:
-        """𝔎(x) = Σ_j K(x, x_j) β_j."""
-        return self.regression.predict(X_new)
+        """𝔎(x) = Σ_j K(x, x_j) β_j at corners, with entries ±1 or ±1/√d as in `correlation_regression`."""
+        corner = signs(X_new)
+        return self.regression.predict(corner / math.sqrt(corner.shape[1]))
 
     @cached_property
     def _on_samples(self) -> Float[np.ndarray, "n k"]:
@@ -123,7 +124,7 @@ def correlation_regression(kernel: object, X: object, Y: object, *, strength: fl
     """
     check_real("strength", strength)
     if not 0 < strength < math.inf:
-        raise InputError(f"strength={strength:g}: λ in (3.1) must be positive and finite; the limit is 1e-12, say.")
+        raise InputError(f"strength={strength:g}: λ in (3.1) must be positive and finite; for λ → 0 give 1e-12.")
     corner = signs(X)
     unit = corner / math.sqrt(corner.shape[1])
     targets = check_targets(Y, len(unit))

@@ -147,11 +147,12 @@ def memorise_on_top(X: object, Y: object, degree: int, coefficients: Float[np.nd
     given = check_numbers(coefficients, "coefficients")
     if given.shape != (len(every),):
         raise InputError(
-            f"coefficients of shape {given.shape}: expected ({len(every)},), one for each of the subsets of {degree}."
+            f"coefficients of shape {given.shape}: expected ({len(every)},), one for each of the {len(every)} "
+            f"subsets of {degree} coordinates."
         )
     if bad := int((~np.isfinite(given)).sum()):
         raise InputError(f"{bad} of the {len(every)} coefficients are NaN or infinite: expected λ_S, finite numbers.")
-    sizes = np.abs(coefficients)
+    sizes = np.abs(given)
     level = float(np.sort(sizes)[-math.ceil(TOP * len(sizes))])
     chosen = sizes >= level
     features = _products(corners, every[chosen])

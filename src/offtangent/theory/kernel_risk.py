@@ -15,7 +15,7 @@ from jaxtyping import Float
 from offtangent._errors import InputError
 from offtangent.data.checks import check_numbers
 from offtangent.kernels import CubeKernel
-from offtangent.special.boolean import character, signs
+from offtangent.special.boolean import character, check_coordinates, signs
 from offtangent.theory.kernel_limits import check_alpha, check_sizes
 
 
@@ -59,6 +59,7 @@ def product_risk(
     if kernel.dim != corners.shape[1]:
         raise InputError(f"{kernel.name} is a table for {kernel.dim} dimensions, and X has {corners.shape[1]} columns.")
     check_sizes(corners.shape[1], len(chosen))
+    check_coordinates(f"coordinates={chosen}", chosen, corners.shape[1])
     check_alpha(alpha)
     beta = check_numbers(beta, "beta")
     if beta.shape[-2:] != (len(corners), len(chosen)):

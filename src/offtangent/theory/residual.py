@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from offtangent._errors import InputError
 from offtangent.networks import Hidden, ResNet
 from offtangent.networks.resnet import affine
 from offtangent.taylor.checks import check_finite
@@ -105,6 +106,8 @@ def descent_parts(
     Ξ ≥ ½‖H − out‖² − 2‖Err‖².
     """
     out = net(params, X)
+    if target.shape != out.shape:
+        raise InputError(f"target has shape {target.shape}: expected {out.shape}, a row for each sample.")
     step = Hidden(star.W - params.W, star.V - params.V)
     f, g = gradient_parts(net, params, X, step)
 
