@@ -62,7 +62,7 @@ class Config:
 
 PROFILES = {
     "smoke": Config(samples=(30, 100, 300), dims=(5,), tests=300),
-    "laptop": Config(samples=(30, 100, 300, 600, 1200), dims=(5, 20)),
+    "laptop": Config(samples=(30, 100, 300, 1000, 3000), dims=(5, 20)),
     "paper": Config(samples=(100, 300, 1000, 3000, 10_000), dims=(5, 20, 50)),
 }
 
