@@ -1,5 +1,6 @@
 """Bad input refused at the door, with what was given, what was expected, and how to fix it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,3 +177,9 @@ def _reshape_hint(ndim: int) -> str:
 
 def _plural(count: int, one: str, many: str | None = None) -> str:
     return one if count == 1 else many or one + "s"
+
+
+def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
+    """Refuse what is no set of coordinates; `given` is how the message calls it."""
+    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
+        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")

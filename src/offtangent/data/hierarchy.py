@@ -18,10 +18,9 @@ from jaxtyping import Float, Int
 
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
-from offtangent.data.checks import check_columns, check_inputs, check_numbers
+from offtangent.data.checks import check_columns, check_coordinates, check_inputs, check_numbers
 from offtangent.data.distributions import gaussian
 from offtangent.data.keys import PRNGKeyArray, check_count, check_key, check_real
-from offtangent.special.boolean import check_coordinates
 
 UNIT = 1e-9  # how far a norm may be from what is asked for
 MOST_POLARISED = 12  # outputs of a polarised product: its ridges number 2^k

@@ -104,12 +104,6 @@ def signs(X: object) -> Float[np.ndarray, "n d"]:
     return np.sign(rows)
 
 
-def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
-    """Refuse what is no set of coordinates; `given` is how the message calls it."""
-    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
-        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")
-
-
 def character(subset: Sequence[int] | Int[np.ndarray, " s"], X: object) -> Float[np.ndarray, " n"]:
     """χ_S = Π_{j∈S} x_j of every row, of its signs where the cube is {±a}^d. Time O(n|S|).
 

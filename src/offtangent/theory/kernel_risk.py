@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
-from offtangent.data.checks import check_numbers
+from offtangent.data.checks import check_coordinates, check_numbers
 from offtangent.kernels import CubeKernel
-from offtangent.special.boolean import character, check_coordinates, signs
+from offtangent.special.boolean import character, signs
 from offtangent.theory.kernel_limits import check_alpha, check_sizes
 
 
