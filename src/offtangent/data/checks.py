@@ -169,6 +169,12 @@ def check_numbers(values: object, name: str) -> np.ndarray:
     return array.astype(np.float64, copy=False)
 
 
+def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
+    """Refuse what is no set of coordinates; `given` is how the message calls it."""
+    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
+        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")
+
+
 def _reshape_hint(ndim: int) -> str:
     if ndim == 1:
         return "For one feature give X[:, None], for one sample X[None, :]."
@@ -177,9 +183,3 @@ def _reshape_hint(ndim: int) -> str:
 
 def _plural(count: int, one: str, many: str | None = None) -> str:
     return one if count == 1 else many or one + "s"
-
-
-def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
-    """Refuse what is no set of coordinates; `given` is how the message calls it."""
-    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
-        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")

@@ -83,8 +83,7 @@ class CorrelationFit:
 
     def predict(self, X_new: object) -> Float[np.ndarray, "p k"]:
         """𝔎(x) = Σ_j K(x, x_j) β_j at corners, with entries ±1 or ±1/√d as in `correlation_regression`."""
-        corner = signs(X_new)
-        return self.regression.predict(corner / math.sqrt(corner.shape[1]))
+        return self.regression.predict(_unit(X_new))
 
     @cached_property
     def _on_samples(self) -> Float[np.ndarray, "n k"]:
@@ -125,11 +124,16 @@ def correlation_regression(kernel: object, X: object, Y: object, *, strength: fl
     check_real("strength", strength)
     if not 0 < strength < math.inf:
         raise InputError(f"strength={strength:g}: λ in (3.1) must be positive and finite; for λ → 0 give 1e-12.")
-    corner = signs(X)
-    unit = corner / math.sqrt(corner.shape[1])
+    unit = _unit(X)
     targets = check_targets(Y, len(unit))
     if targets.ndim != 2:
         raise InputError(f"Y has shape {targets.shape}: expected ({len(unit)}, k); for one output give Y[:, None].")
     found = check_correlation(kernel, unit.shape[1])
     model = ridge_regression(found, unit, targets, ridge=len(unit) * float(strength))
     return CorrelationFit(model, float(strength))
+
+
+def _unit(X: object) -> Float[np.ndarray, "n d"]:
+    """Corners of a cube at length 1, as Theorem 2 has them."""
+    corner = signs(X)
+    return corner / math.sqrt(corner.shape[1])

@@ -55,7 +55,7 @@ def _separation(results: Results) -> list[Claim]:
         ),
         Claim.at_least(
             error_interval(theirs / cell.alpha**2), QUARTER, strict=True, **words,
-            statement=f"{head} no kernel's error is",
+            statement=f"{head} no kernel's error is below α²/4",
             measured=f"error/α² of the best of six kernels, {name}, 95 % interval, {cell.seeds} seeds",
             note=f"Nothing of αG(F) learnt is {cell.degree}. Theorem 2's own N are far smaller: here it is "
             "measured, not proven.",

@@ -11,7 +11,8 @@ Fact D.4, the formula of the gradient.
 The targets are of Concept 2 with k = 2; τ_w and τ_v are ten times ‖W⋆‖_F and ‖V⋆‖_F, and τ_v ≤ 1 allows α = 0.028 at
 most: the theorem's own regime. Rates and steps are those of Theorem 1, with Õ and Θ̃ as one. A sample is used once.
 At τ_v = 0.45 the theorem promises an error of τ_v⁴(1 + 𝔅_F)² = 0.09; δ is above it, and below ‖H‖², with which the
-network starts. Widths are such that σ_v√(k/m), what ‖AV⁰‖₂ is at the start, is below Lemma D.1(f)'s bound.
+network starts. Widths are such that σ_v(√k + √(k + 1))/√(2m), what ‖AD_V⁰V⁰‖₂ is at the
+start, is below Lemma D.1(f)'s bound: from m = 4096 on.
 
 One kind of cell: a width and a δ, each seed with its own network, target and samples.
 """

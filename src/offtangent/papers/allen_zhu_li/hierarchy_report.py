@@ -38,8 +38,8 @@ def _together(cell: Any, data: Any) -> list[Claim]:
     missed = {part: data["missed"].sel(part=part).isel(look=-1).values for part in ("first", "rest")}
     words: dict[str, Any] = {"source": "Section 2.1"}
     first, rest = learnt.sel(part="first"), learnt.sel(part="rest")
-    ours = cell.way == "together"  # the paper's way, not one that we added
-    head = "" if ours else "with a decay on W alone, "
+    printed = cell.way == "together"  # the paper's way; the other one we added
+    head = "" if printed else "with a decay on W alone, "
     told = (
         f"Coefficients of F: {_mean(first, 'F')} in out₁, {_mean(rest, 'F')} in the rest; of αG(F): "
         f"{_mean(first, 'αG(F)')} in out₁, {_mean(rest, 'αG(F)')} in the rest. Chosen: {_choice(data)}"
@@ -48,7 +48,7 @@ def _together(cell: Any, data: Any) -> list[Claim]:
         *(
             Claim.at_least(
                 _range((learnt.sel(part=own) - learnt.sel(part=other)).sel(signal=signal).values), 0.0,
-                strict=True, inside=ours, **words,
+                strict=True, inside=printed, **words,
                 statement=f"{head}the {layer} hidden layer learns {signal}: with every seed more of it is in "
                 f"{NAMES[own]} than in {NAMES[other]}",
                 measured=f"difference of the two coefficients of {signal}, mean, least and largest, {_where(cell)}",
@@ -58,7 +58,7 @@ def _together(cell: Any, data: Any) -> list[Claim]:
         ),
         Claim.at_most(
             ratio_interval(missed["first"], np.ones(cell.seeds)), 1.0,
-            strict=True, inside=ours and _inside(cell), **words,
+            strict=True, inside=printed and _inside(cell), **words,
             statement=f"{head}the first hidden layer learns F: out₁ is nearer to F than zero is",
             measured=f"geometric mean of E‖out₁ − F‖²/E‖F‖², {_interval(cell)}",
             note="Nothing holds out₁ at F: the second layer sees it, and can take away what there is besides. So "
