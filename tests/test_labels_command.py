@@ -161,6 +161,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     result = run(tmp_path / "nowhere.csv", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "There is no file" in told(result)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_output_folder_that_cannot_be_written_is_refused_before_the_work(saved: Path, tmp_path: Path) -> None:

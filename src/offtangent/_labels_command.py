@@ -43,7 +43,7 @@ def labels(
     preprocess: Annotated[str, typer.Option(help="Features standardised, centred or raw.")] = "standardised",
     bias: Annotated[bool, typer.Option(help="Add a bias coordinate before rows are put on the sphere.")] = True,
     kernel: Annotated[
-        str, typer.Option(help="relu_hidden, relu_output, relu_both, relu3_hidden, step, gaussian, arcsin.")
+        str, typer.Option(help="relu_hidden, relu_output, relu_both, relu3_hidden, step, gaussian, erf_output.")
     ] = "relu_hidden",
     ridge: Annotated[float, typer.Option(help="Added to the kernel matrix, for rows in the same direction.")] = 0.0,
     rows_at_once: Annotated[
@@ -63,10 +63,10 @@ def labels(
     """
     from offtangent.data import load
 
-    check_folder(folder)
     with _shown() as watch:
         watch(f"reading {file}")
         data = load(file, labels=label)
+        check_folder(folder)
         watch("loading the library")
         import jax
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.kernels import arc_cosine, arcsin, gaussian, relu3_hidden, relu_both, relu_hidden, relu_output
+from offtangent.kernels import arc_cosine, erf_output, gaussian, relu3_hidden, relu_both, relu_hidden, relu_output
 from offtangent.kernels.pairs import Pair
 from offtangent.networks import TwoLayer
 
@@ -17,7 +17,7 @@ EPS = np.finfo(np.float64).eps
 NEAR = [1e-9, 1e-6, 1e-3, 0.3, 0.999, 1.001, 1.4]
 ANGLES = [*NEAR, np.pi / 2, *(np.pi - angle for angle in reversed(NEAR))]
 HOMOGENEOUS = [relu_hidden, relu_output, relu_both, relu3_hidden, arc_cosine(0), arc_cosine(1), arc_cosine(2)]
-ALL = [*HOMOGENEOUS, gaussian(0.7), arcsin(weight=1.5, bias=0.3)]
+ALL = [*HOMOGENEOUS, gaussian(0.7), erf_output(weight=1.5, bias=0.3)]
 
 
 def named(kernel):
@@ -48,7 +48,7 @@ def truth(kernel, r, s, angle):
         return (r * s) ** order * orders[order] / mp.pi
     if kernel.name.startswith("gaussian"):
         return mp.exp(-(r * r + s * s - 2 * r * s * cos) / (2 * mp.mpf(kernel.of_pair.width) ** 2))
-    if kernel.name.startswith("arcsin"):
+    if kernel.name.startswith("erf_output"):
         weight, bias = mp.mpf(kernel.of_pair.weight), mp.mpf(kernel.of_pair.bias)
         k, q, p = (weight**2 * inner + bias**2 for inner in (r * s * cos, r * r, s * s))
         return 2 / mp.pi * mp.asin(2 * k / mp.sqrt((1 + 2 * q) * (1 + 2 * p)))
@@ -93,13 +93,13 @@ def test_tiny_and_huge_inputs_keep_their_accuracy(kernel, lengths):
                 assert float(abs(found - truth(kernel, r, s, exact)) / scale) <= 16 * EPS
 
 
-def test_the_arcsine_is_accurate_at_its_ends_where_the_formula_as_printed_is_not():
+def test_erf_output_is_accurate_at_its_ends_where_the_formula_as_printed_is_not():
     x, z = rows(1e-6, (1e6, 1e6))
     cosine = 2 * (x @ z) / np.sqrt((1 + 2 * x @ x) * (1 + 2 * z @ z))
     with mp.workdps(60):
-        exact = truth(arcsin(), *polar_of(x, z))
-        assert abs(float(arcsin().exact(x[None], z[None]).item() - exact)) <= 4 * EPS
-        assert abs(float(2 / np.pi * np.arcsin(cosine) - exact)) > 1e3 * EPS
+        exact = truth(erf_output(), *polar_of(x, z))
+        assert abs(float(erf_output().exact(x[None], z[None]).item() - exact)) <= 4 * EPS
+        assert abs(float(2 / np.pi * np.erf_output(cosine) - exact)) > 1e3 * EPS
 
 
 ACTIVATIONS = {
@@ -128,7 +128,7 @@ def test_relu3_hidden_is_the_tangent_kernel_of_a_wide_network_whose_hidden_weigh
     assert (abs(products.mean(axis=2) - relu3_hidden.exact(X)) <= 4 * error).all()
 
 
-def test_arcsin_is_the_covariance_of_error_functions_with_bias():
+def test_erf_output_is_the_covariance_of_error_functions_with_bias():
     from scipy.special import erf
 
     rng = np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_arcsin_is_the_covariance_of_error_functions_with_bias():
     features = erf(1.5 * rng.standard_normal((200_000, 3)) @ X.T + 0.7 * rng.standard_normal((200_000, 1)))
     products = features[:, :, None] * features[:, None, :]
     error = products.std(axis=0) / np.sqrt(len(products))
-    assert (abs(products.mean(axis=0) - arcsin(weight=1.5, bias=0.7).exact(X)) <= 4 * error).all()
+    assert (abs(products.mean(axis=0) - erf_output(weight=1.5, bias=0.7).exact(X)) <= 4 * error).all()
 
 
 def test_gaussian_is_scipys():
@@ -208,8 +208,8 @@ def test_float32_agrees_with_exact_away_from_cosine_one():
         (lambda: arc_cosine(3), "0, 1 or 2"),
         (lambda: gaussian(0.0), "positive"),
         (lambda: gaussian(np.nan), "positive"),
-        (lambda: arcsin(weight=-1.0), "positive"),
-        (lambda: arcsin(bias=-1.0), "zero or positive"),
+        (lambda: erf_output(weight=-1.0), "positive"),
+        (lambda: erf_output(bias=-1.0), "zero or positive"),
         (lambda: relu_hidden.series(0), "at least one term"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.kernels import arcsin, deep, hermite_remainder, relu_both, relu_output
+from offtangent.kernels import deep, erf_output, hermite_remainder, relu_both, relu_output
 from offtangent.kernels.expansion import Expansion
 from offtangent.kernels.moments import CLOSED, relu_moments
 from offtangent.kernels.pairs import Pair
@@ -258,7 +258,7 @@ def test_one_hidden_layer_is_the_two_layer_network():
     np.testing.assert_allclose(deep(1, weight=1.7, kind="nngp").exact(X), 1.7**4 * relu_output.exact(X), rtol=1e-14)
     np.testing.assert_array_equal(deep(1, residual=True).exact(X), deep(1).exact(X))
     network = deep(1, activation="erf", weight=1.3, bias=0.4, kind="nngp").exact(X)
-    np.testing.assert_allclose(network, 1.3**2 * arcsin(weight=1.3, bias=0.4).exact(X) + 0.4**2, rtol=1e-14)
+    np.testing.assert_allclose(network, 1.3**2 * erf_output(weight=1.3, bias=0.4).exact(X) + 0.4**2, rtol=1e-14)
 
 
 def test_he_scaling_keeps_lengths():

@@ -3,7 +3,7 @@
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import (
     arc_cosine,
-    arcsin,
+    erf_output,
     gaussian,
     relu3_hidden,
     relu_both,
@@ -49,7 +49,7 @@ __all__ = [
     "tensor_square",
     "arc_cosine",
     "gaussian",
-    "arcsin",
+    "erf_output",
     "deep",
     "hermite_remainder",
     "AngularKernel",

@@ -108,7 +108,7 @@ def gaussian(width: float = 1.0) -> AngularKernel:
 
 
 @dataclass(frozen=True)
-class _ArcSine:
+class _ErfOutput:
     weight: float
     bias: float
 
@@ -116,20 +116,20 @@ class _ArcSine:
         return erf_moments(pair.scaled(self.weight).with_constant(self.bias, xp), xp, slopes=False).value
 
 
-def arcsin(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
+def erf_output(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
     """The conjugate kernel of one hidden layer of erf, Williams (1997), eq. (11); to rounding at both ends ±1 too.
 
     It is E[erf(u) erf(u')] = (2/π) arcsin(2k / √((1 + 2q)(1 + 2q'))) for u = weight·wᵀx + bias·b, w ~ N(0, I) and
     b ~ N(0, 1), where k = weight² xᵀx' + bias², and q, q' are k(x, x), k(x', x').
 
-    >>> arcsin().exact(np.array([[1.0]])).round(6)  # (2/π) arcsin(2/3)
+    >>> erf_output().exact(np.array([[1.0]])).round(6)  # (2/π) arcsin(2/3)
     array([[0.464559]])
     """
-    _positive("arcsin", "weight", weight)
+    _positive("erf_output", "weight", weight)
     if not 0 <= bias < math.inf:
-        raise InputError(f"arcsin(bias={bias!r}): it is a standard deviation, zero or positive, and finite.")
-    form = _ArcSine(float(weight), float(bias))
-    return AngularKernel(f"arcsin(weight={form.weight!r}, bias={form.bias!r})", form)
+        raise InputError(f"erf_output(bias={bias!r}): it is a standard deviation, zero or positive, and finite.")
+    form = _ErfOutput(float(weight), float(bias))
+    return AngularKernel(f"erf_output(weight={form.weight!r}, bias={form.bias!r})", form)
 
 
 def _positive(kernel: str, name: str, value: float) -> None:

@@ -32,16 +32,16 @@ def layered_ntk(
     params: Any,
     X: Float[np.ndarray | Array, "n d"],
     X2: Float[np.ndarray | Array, "p d"] | None = None,
-) -> Float[np.ndarray, "nk pk"]:
-    """The tangent kernel of the hidden weights, as the matrix of all pairs (sample, output): nk × pk, samples first.
+) -> Float[np.ndarray, "n p k k"]:
+    """The tangent kernel of the hidden weights, as `kernels.empirical_ntk(net, params, X).dense(X2)` has it.
 
     The network is a `ResNet` or a `FullyConnected`. In float32, tile by tile, and without X2 by half of them; memory
-    O(nk·pk) on the host and O(nkm) on the device. `kernels.empirical_ntk(net, params, X).dense(X2)` has the same in
-    another order.
+    O(nk·pk) on the host and O(nkm) on the device. In memory the entries are the matrix of all pairs (sample, output),
+    samples first, so `K.transpose(0, 2, 1, 3).reshape(n * k, p * k)` copies nothing.
 
     >>> net = FullyConnected.experiment(dim=3, outputs=2, width=8, key=jax.random.key(0))
     >>> layered_ntk(net, net.origin, np.ones((5, 3))).shape
-    (10, 10)
+    (5, 5, 2, 2)
     """
     if not isinstance(net, FullyConnected | ResNet):
         raise InputError(
@@ -59,7 +59,8 @@ def layered_ntk(
             matrix[rows, columns] = _tile(left, right)
             if X2 is None and rows != columns:
                 matrix[columns, rows] = matrix[rows, columns].T
-    return matrix
+    outputs = size // len(X)
+    return matrix.reshape(len(X), outputs, -1, outputs).transpose(0, 2, 1, 3)
 
 
 def _tiles(

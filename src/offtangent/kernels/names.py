@@ -6,7 +6,7 @@ from types import MappingProxyType
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.closed_forms import (
     arc_cosine,
-    arcsin,
+    erf_output,
     gaussian,
     relu3_hidden,
     relu_both,
@@ -23,7 +23,7 @@ KERNELS: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
         "relu3_hidden": lambda: relu3_hidden,
         "step": lambda: arc_cosine(0),
         "gaussian": gaussian,
-        "arcsin": arcsin,
+        "erf_output": erf_output,
     }
 )
 

@@ -31,7 +31,7 @@ LABEL = 1e-6  # how far |y − x_j| may be from α, over 1 + α: float32, with r
 SINGULAR = 1e-10  # λ_min/Λ below which ΦᵀΦ counts as singular
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MemorisingSolution:
     """u′ for kernels with one λ for all characters of size k; `quadratics` are λ²‖u′_i‖² of the outputs."""
 
@@ -42,6 +42,11 @@ class MemorisingSolution:
     quadratics: Float[np.ndarray, " k"]  # y_iᵀ(ΦᵀΦ)⁻¹y_i = ‖ũ_i‖², infinite where there is no u′
     smallest: float  # λ_min(ΦᵀΦ)/Λ; Lemma E.3 shows ≥ ½ up to its limit on N
     problem: str  # why there is no u′ for all labels, or nothing
+
+    def __repr__(self) -> str:
+        (n, d), k = self.X.shape, self.Y.shape[1]
+        rest = self.problem or f"λ²‖u′‖² = {self.quadratics.sum():.3g}"
+        return f"MemorisingSolution({n} samples in {d} dimensions, {k} outputs, degree {self.degree}: {rest})"
 
     @property
     def exists(self) -> bool:
@@ -97,6 +102,8 @@ def memorise(X: object, Y: object, degree: int) -> MemorisingSolution:
     >>> found = memorise(X, np.array([[1.0], [0.0]]), 2)  # ΦᵀΦ = [3, −1; −1, 3]
     >>> found.quadratics.round(6), round(found.smallest, 6)
     (array([0.375]), 0.666667)
+    >>> found
+    MemorisingSolution(2 samples in 3 dimensions, 1 outputs, degree 2: λ²‖u′‖² = 0.375)
     """
     corners = signs(X)
     targets = _columns(Y, len(corners))

@@ -208,7 +208,7 @@ def regress(name: str, kind: str, problem: Problem, *, width: int) -> dict[str, 
         K, across, further = (empirical_conjugate(net.features, net.origin, *pair) for pair in ((X,), (C, X), (T, X)))
         at_start = [np.zeros_like(one) for one in (Y, to_choose, to_test)]
     else:
-        K, across, further = (layered_ntk(net, net.origin, *pair) for pair in ((X,), (C, X), (T, X)))
+        K, across, further = (_matrix(layered_ntk(net, net.origin, *pair)) for pair in ((X,), (C, X), (T, X)))
         at_start = [np.asarray(net(net.origin, jnp.asarray(one, jnp.float32)), float) for one in (X, C, T)]
     columns = Y.shape[1] if kind == " (last)" else 1
     wanted, chooses = ((y - f).reshape(-1, columns) for y, f in zip((Y, to_choose), at_start, strict=False))
@@ -217,6 +217,12 @@ def regress(name: str, kind: str, problem: Problem, *, width: int) -> dict[str, 
     moved = _regressions.applied(further, path.betas).reshape(len(path.betas), -1, k)
     errors = ((moved + at_start[2] - to_test) ** 2).sum(axis=2).mean(axis=1)
     return {"test": float(errors[path.chosen]), "best": float(errors.min()), "inside": float(path.inside)}
+
+
+def _matrix(K: Float[np.ndarray, "n p k k"]) -> Float[np.ndarray, "nk pk"]:
+    """All pairs (sample, output), samples first."""
+    n, p, k, _ = K.shape
+    return K.transpose(0, 2, 1, 3).reshape(n * k, p * k)
 
 
 def unlearnt(function: Hierarchy) -> float:
