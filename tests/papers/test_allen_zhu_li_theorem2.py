@@ -132,6 +132,20 @@ def test_a_ridge_below_the_rounding_of_a_matrix_ends_the_grid(monkeypatch, limit
     assert not path.inside
 
 
+@pytest.mark.parametrize(("steps", "enough"), [(_regressions.STEPS, True), (50, False)])
+def test_one_krylov_space_solves_for_every_ridge_and_a_factorisation_what_it_does_not(monkeypatch, steps, enough):
+    monkeypatch.setattr(_regressions, "STEPS", steps)
+    rng = np.random.default_rng(1)
+    features, y = rng.standard_normal((450, 900)) / np.arange(1, 901) ** 0.3, rng.standard_normal((450, 1))
+    K, ridges, asked = features @ features.T / 900, np.geomspace(1e-4, 1, 5), []
+    exact = _regressions._device_solver(K, y)
+    found = _regressions._krylov_solver(K, y, lambda rest: asked.extend(rest) or exact(rest))(ridges)
+    for one, ridge in zip(found, ridges, strict=True):
+        assert np.linalg.norm(K @ one + ridge * one - y) <= 1.01e-6 * np.linalg.norm(y)
+    assert (not asked) == enough
+    assert ridges[-1] not in asked
+
+
 def noisy(noise):
     """The identity as a kernel: with noise the best ridge is its variance over the signal's, which is 1."""
     rng = np.random.default_rng(0)
