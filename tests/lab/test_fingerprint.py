@@ -2,6 +2,7 @@
 
 import pytest
 
+from offtangent.lab import fingerprint as module
 from offtangent.lab.fingerprint import fingerprint
 
 SOURCE = '''
@@ -117,6 +118,43 @@ def test_a_room_of_the_library_counts_however_it_is_named(way, tmp_path):
     assert "jax" in got.uses
     assert "jax" not in none.uses
     assert got.library != none.library
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """`house(way, **changed)`: the library's part for an experiment that uses a room of two ideas this way."""
+    files = {
+        "__init__": "", "room/__init__": "from offtangent.room.one import f as g\nfrom offtangent.room.two import h",
+        "room/one": "from offtangent.room.below import base\ndef f(): return base()", "room/two": "def h(): return 2",
+        "room/below": "def base(): return 1",
+    }  # fmt: skip
+
+    def seen(way, **changed):
+        for name, text in files.items():
+            path = tmp_path / f"{name}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text + changed.get(name.rpartition("/")[2], ""))
+        (tmp_path / "experiment.py").write_text(way)
+        forget()
+        return fingerprint(tmp_path / "experiment.py").library
+
+    def forget():
+        for known in (module._hash_of_file, module._imports_of_file, module._handed_on):
+            known.cache_clear()
+
+    monkeypatch.setattr(module, "PACKAGE", tmp_path)
+    yield seen
+    forget()
+
+
+def test_of_a_room_those_modules_count_that_define_what_is_used(house):
+    by_name = "from offtangent.room import g\ndef run(cell): return g()"
+    before = house(by_name)
+    assert house(by_name, one="\nx = 1") != before
+    assert house(by_name, below="\nx = 1") != before
+    assert house(by_name, two="\nx = 1") == before
+    for whole in ("import offtangent as ot\ndef run(cell): return ot.room.g()", by_name.replace("g\n", "*\n", 1)):
+        assert house(whole, two="\nx = 1") != house(whole)
 
 
 def test_rooms_that_only_carry_results_do_not_count(tmp_path):

@@ -1,8 +1,8 @@
 """What a cell's numbers depend on in the source: a change there makes old results stale, a change elsewhere not.
 
 Of an experiment's own file only the definitions that `run` reaches are hashed, so a new caption or claim does
-not throw away a night's results. Of offtangent itself the modules are hashed that the experiment imports,
-directly or through others. Comments, docstrings and layout never matter.
+not throw away a night's results. Of offtangent itself the modules are hashed that define what the experiment imports,
+directly or through others, and not the whole rooms that hand them on. Comments, docstrings and layout never matter.
 """
 
 import ast
@@ -128,10 +128,29 @@ def _imports(nodes: list[ast.stmt], package: tuple[str, ...]) -> Iterator[str]:
             elif isinstance(node, ast.ImportFrom):
                 base = package[: len(package) - node.level + 1] if node.level else ()
                 module = ".".join((*base, *([node.module] if node.module else [])))
-                yield module
-                yield from (f"{module}.{alias.name}" for alias in node.names if _locate(f"{module}.{alias.name}", None))
+                yield from (_source(module, alias.name) for alias in node.names)
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
                 yield from (name for name in [f"offtangent.{node.attr}"] if _locate(name, None))
+
+
+def _source(module: str, name: str) -> str:
+    """The module that a name imported from `module` comes from: it may be one itself, and a room hands on its own."""
+    if _locate(f"{module}.{name}", None):
+        return f"{module}.{name}"
+    found = _locate(module, None)
+    handed_on = _handed_on(found) if found is not None and found.name == "__init__.py" else {}
+    return _source(*handed_on[name]) if name in handed_on else module
+
+
+@cache
+def _handed_on(path: Path) -> dict[str, tuple[str, str]]:
+    """What a room offers of its modules: by name, the module and what it is called there."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
 
 def _locate(name: str, beside: Path | None) -> Path | None:
