@@ -93,7 +93,12 @@ class Sweep:
     @property
     def executors(self) -> set[int]:
         """The processes in which cells ran."""
-        return {int(line.split()[1]) for line in self.log.read_text().splitlines()}
+        return set(self.processes)
+
+    @property
+    def processes(self) -> list[int]:
+        """The process of each execution, in their order."""
+        return [int(line.split()[1]) for line in self.log.read_text().splitlines()]
 
     def forget(self) -> None:
         self.log.unlink(missing_ok=True)

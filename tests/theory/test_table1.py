@@ -69,7 +69,7 @@ def test_an_error_so_small_that_its_steps_cannot_be_counted_is_refused():
 def test_an_alpha_that_is_too_large_says_what_no_longer_applies():
     found = theorem1(SIMPLE, SIMPLE, alpha=0.5, width=10**5, base_bound=1.0)
     assert not found.applies
-    assert any("α is above" in problem and "Claim D.6" in problem for problem in found.problems)
+    assert any("α is above" in problem and "Claims D.6" in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize("sigma_w", [None, 0.05, 0.3, 0.9])
@@ -86,6 +86,16 @@ def test_radii_outside_lemma_d1_say_so():
     narrow = resnet_settings(tau_w=30.0, tau_v=0.1, outputs=2, width=256, delta=0.1)
     assert [any(word in p for p in narrow.problems) for word in ("D.1(a)", "D.1(d)")] == [True, True]
     assert any("below 1" in p for p in resnet_settings(tau_w=0.5, tau_v=0.5, outputs=2, width=9999, delta=0.1).problems)
+
+
+def test_a_tau_v_above_one_and_a_delta_below_what_the_theorem_promises_are_told():
+    """σ_v is given, so that its own range does not tell."""
+    given = {"tau_w": 5.0, "outputs": 2, "width": 4096}
+    assert [*resnet_settings(tau_v=0.9, delta=0.7, sigma_v=5.0, **given).problems] == []
+    (wide,) = resnet_settings(tau_v=1.1, delta=1.5, sigma_v=5.0, **given).problems
+    (small,) = resnet_settings(tau_v=0.9, delta=0.6, sigma_v=5.0, **given).problems
+    assert "τ_v = 1.1 is above 1" in wide
+    assert "δ = 0.6 is below τ_v⁴ = 0.656" in small
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])

@@ -139,8 +139,8 @@ def correlation_kernel(kernel: object) -> Kernel:
         )
     if not isinstance(kernel, Kernel):
         raise InputError(
-            f"kernel is {a_kind(kernel)}: expected a name from kernels.CORRELATION_KERNELS, or a kernel with "
-            "exact(X1, X2) and diag(X), such as kernels.gaussian()."
+            f"kernel is {a_kind(kernel)}: expected a name from kernels.CORRELATION_KERNELS, or a kernel such as "
+            "kernels.gaussian(), with all of name, kernel(X1, X2), kernel.diag(X) and kernel.exact(X1, X2)."
         )
     return kernel
 

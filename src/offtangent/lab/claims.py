@@ -60,9 +60,12 @@ class Claim:
     def no_slower(cls, slope: Interval, exponent: float | int, **words: Any) -> "Claim":
         """O(size^exponent) bounds a slope from above: contradicted when all of its interval lies above the exponent.
 
-        A slope whose interval holds both a falling exponent and zero says nothing: it is not testable at this size.
+        A slope whose interval holds both a falling exponent and zero says nothing: it is not testable at this size. One
+        that lies above the exponent by less than its interval does not contradict it, and the note says so.
         """
         claim = cls._judge(slope, slope.low <= exponent, f"≤ {exponent:.4g}", **words)
+        if slope.low <= exponent < slope.value:
+            claim = replace(claim, note=f"Not contradicted: the interval holds the exponent. {claim.note}".strip())
         if exponent < 0 <= slope.high and claim.verdict is Verdict.HOLDS:
             wide = "The interval is too wide to tell this exponent from zero."
             return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{wide} {claim.note}".strip())

@@ -1,12 +1,13 @@
 """What Theorem 1 of Allen-Zhu & Li (2019) sets and asks: Table 1, the learning rates, the number of steps.
 
     τ_w = 10 k p_F 𝔠_s(F),   τ_v = 10 α k p_G 𝔠_s(G),   σ_w = m^{−1/8} ∈ [m^{−0.49}, m^{−0.01}],
-    σ_v = 1/τ_v² ∈ [1, m^{0.37}],   τ_w ∈ [1, √m σ_w),   τ_v ∈ [σ_v (k/m)^{3/8}, σ_v],
+    σ_v = 1/τ_v² ∈ [1, m^{0.37}],   τ_w ∈ [1, √m σ_w),   τ_v ∈ [σ_v (k/m)^{3/8}, σ_v],   τ_v ≤ 1,
     δ = OPT + τ_v⁴(1 + 𝔅_F)²,   T = τ_w²/min{1, δ²},   η_w ~ min{1, δ},   η_v = η_w (τ_v/τ_w)².
 
 What Õ and Θ̃ hide counts as one, but for the 0.1 below and for the 10 of Lemma D.2, ‖W⋆‖_F ≤ τ_w/10 and ‖V⋆‖_F ≤ τ_v/10,
 which the descent needs to have room. The paper prints η_v without the α that is in τ_v; its proof needs
-τ_w²/η_w = τ_v²/η_v.
+τ_w²/η_w = τ_v²/η_v. The theorem is about widths m ≥ M, a polynomial in 1/α and the rest that it does not give: what is
+checked here is all that has a number, and a width that passes may still be below M.
 """
 
 import math
@@ -23,7 +24,10 @@ ENOUGH = 2.0  # the C* with which E h² ≤ 𝔠_s² (Lemma F.2), and so ‖W⋆
 
 @dataclass(frozen=True)
 class ResNetSettings:
-    """Initialisation, radii, rates and steps; `problems` says which of the theorem's conditions are not met."""
+    """Initialisation, radii, rates and steps; `problems` says which of the conditions above are not met.
+
+    `applies` where they all are. It says nothing of m ≥ M, which the theorem asks for without giving M.
+    """
 
     sigma_w: float
     sigma_v: float
@@ -90,7 +94,7 @@ def resnet_settings(
         rate_w=rate_w,
         rate_v=rate_w * (tau_v / tau_w) ** 2,
         steps=math.ceil(tau_w**2 / min(1.0, delta) ** 2),
-        problems=_problems(sigma_w, sigma_v, tau_w, tau_v, outputs, width, told),
+        problems=(*_radii(tau_v, delta), *_problems(sigma_w, sigma_v, tau_w, tau_v, outputs, width, told)),
     )
 
 
@@ -153,8 +157,8 @@ def theorem1(
     more = []
     if tau_v > 1:
         more.append(
-            f"α is above 1/(10 k p_G 𝔠_s(G)) = {1 / per_alpha:.3g}: τ_v = {tau_v:.3g} is not small, and the absorption "
-            "of O(τ_v + α𝔏_G)‖H − out‖ into the left side (Claim D.6, D.7) no longer works"
+            f"α is above 1/(10 k p_G 𝔠_s(G)) = {1 / per_alpha:.3g}, from where on τ_v is above 1, and Claims D.6 and "
+            "D.7 no longer work"
         )
     more += [
         f"{name} has C* = {one.constant:g}, and E h² ≤ 𝔠_s² wants {ENOUGH:g} (Lemma F.2): W⋆ and V⋆ may lie outside a "
@@ -163,6 +167,21 @@ def theorem1(
         if one.constant < ENOUGH
     ]
     return replace(found, problems=(*more, *found.problems))
+
+
+def _radii(tau_v: float, delta: float) -> list[str]:
+    """What Table 1 and Theorem 1 ask of τ_v and δ whatever the width is."""
+    found = []
+    if tau_v > 1:
+        found.append(
+            f"τ_v = {tau_v:.3g} is above 1, Table 1's 1/polylog(m): the absorption of O(τ_v + α𝔏_G)‖H − out‖ into the "
+            "left side (Claims D.6, D.7) no longer works"
+        )
+    if delta < tau_v**4:
+        found.append(
+            f"δ = {delta:.3g} is below τ_v⁴ = {tau_v**4:.3g}, and Theorem 1 promises OPT + τ_v⁴(1 + 𝔅_F)² at best"
+        )
+    return found
 
 
 def _problems(

@@ -25,9 +25,8 @@ def claims(results: Results) -> list[Claim]:
     found = []
     for n in sorted(results.values("samples")):
         ways = {cell.way: (cell, data) for cell, data in results.where(samples=n)}
-        for way in ("together", "together, decay on W"):
-            if way in ways and (way == "together" or _inside(ways[way][0])):  # with fewer epochs, the paper's way alone
-                found += _together(*ways[way])
+        if "together" in ways:
+            found += _together(*ways["together"])
         if "layer by layer" in ways:
             found += _compared(ways)
     return found + _orders(results.where(way="together"))
@@ -38,8 +37,6 @@ def _together(cell: Any, data: Any) -> list[Claim]:
     missed = {part: data["missed"].sel(part=part).isel(look=-1).values for part in ("first", "rest")}
     words: dict[str, Any] = {"source": "Section 2.1"}
     first, rest = learnt.sel(part="first"), learnt.sel(part="rest")
-    printed = cell.way == "together"  # the paper's way; the other one we added
-    head = "" if printed else "with a decay on W alone, "
     told = (
         f"Coefficients of F: {_mean(first, 'F')} in out₁, {_mean(rest, 'F')} in the rest; of αG(F): "
         f"{_mean(first, 'αG(F)')} in out₁, {_mean(rest, 'αG(F)')} in the rest. Chosen: {_choice(data)}"
@@ -48,18 +45,18 @@ def _together(cell: Any, data: Any) -> list[Claim]:
         *(
             Claim.at_least(
                 _range((learnt.sel(part=own) - learnt.sel(part=other)).sel(signal=signal).values), 0.0,
-                strict=True, inside=printed, **words,
-                statement=f"{head}the {layer} hidden layer learns {signal}: with every seed more of it is in "
+                strict=True, inside=bool(data["inside"]), **words,
+                statement=f"the {layer} hidden layer learns {signal}: with every seed more of it is in "
                 f"{NAMES[own]} than in {NAMES[other]}",
                 measured=f"difference of the two coefficients of {signal}, mean, least and largest, {_where(cell)}",
-                note=told if layer == "second" else told + _shared(cell, learnt),
+                note=told if layer == "second" else told + _shared(learnt),
             )
             for layer, own, other, signal in (("first", "first", "rest", "F"), ("second", "rest", "first", "αG(F)"))
         ),
         Claim.at_most(
             ratio_interval(missed["first"], np.ones(cell.seeds)), 1.0,
-            strict=True, inside=printed and _inside(cell), **words,
-            statement=f"{head}the first hidden layer learns F: out₁ is nearer to F than zero is",
+            strict=True, inside=bool(_inside(cell) and data["inside"]), **words,
+            statement="the first hidden layer learns F: out₁ is nearer to F than zero is",
             measured=f"geometric mean of E‖out₁ − F‖²/E‖F‖², {_interval(cell)}",
             note="Nothing holds out₁ at F: the second layer sees it, and can take away what there is besides. So "
             f"E‖out − out₁ − αG(F)‖² is {_listed(missed['rest'])} times E‖αG(F)‖², seed by seed: by Claim D.7 out₁ is "
@@ -68,14 +65,13 @@ def _together(cell: Any, data: Any) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _shared(cell: Any, learnt: Any) -> str:
+def _shared(learnt: Any) -> str:
     """Our explanation, where a seed has more of F in the second layer."""
     if float((learnt.sel(part="first") - learnt.sel(part="rest")).sel(signal="F").min()) > 0:
         return ""
-    cost = "" if cell.way == "together" else " A decay on W is the price of F in out₁; in the rest it has none."
     return (
         " Our explanation: the loss sees the sum alone. Theorem 1 keeps V within τ_v, small, so that F must be in out₁;"
-        f" Figure 2's training does not, and the second layer takes a part of F, too.{cost}"
+        " Figure 2's training does not, and the second layer takes a part of F, too."
     )
 
 
@@ -91,8 +87,10 @@ def _listed(values: Float[np.ndarray, " s"]) -> str:
 def _orders(results: Results) -> list[Claim]:
     """Which signal comes first, at each N from which every seed learns half of both."""
     words: dict[str, Any] = {"source": "Section 2.1", "statement": "F is learnt first, αG(F) with its help"}
-    times = [(cell, [_reached(data, signal) for signal in ("F", "αG(F)")]) for cell, data in results]
-    fewer = [cell.samples for cell, reached in times if not np.isfinite(reached).all()]
+    times = [
+        (cell, [_reached(data, signal) for signal in ("F", "αG(F)")], bool(data["inside"])) for cell, data in results
+    ]
+    fewer = [cell.samples for cell, reached, _ in times if not np.isfinite(reached).all()]
     note = (
         f"Not every seed learns half of F and half of αG(F) from {', '.join(map(str, fewer))} samples." if fewer else ""
     )
@@ -100,10 +98,10 @@ def _orders(results: Results) -> list[Claim]:
         return [Claim.not_testable(**words, profile="paper", why=note)]
     return [
         Claim.at_most(
-            ratio_interval(*reached), 1.0, strict=True, **words, note=note,
+            ratio_interval(*reached), 1.0, strict=True, inside=settled, **words, note=note,
             measured=f"the step at which half of F is learnt over that of αG(F), {_interval(cell)}",
         )
-        for cell, reached in times
+        for cell, reached, settled in times
         if cell.samples not in fewer
     ]  # fmt: skip
 
@@ -121,28 +119,23 @@ def _compared(ways: dict[str, tuple[Any, Any]]) -> list[Claim]:
         f"{_choice(after)} The paper has no theorem on this: what the first layer gets wrong could be really hard, or "
         f"perhaps impossible, for the second one to mend. {BUDGET}"
     )
-    words: dict[str, Any] = {"source": "Section 2.1"}
-    crucial = "it is crucial that both hidden layers are trained together: layer by layer the error is larger"
-    found = []
-    if "together" in ways:
-        found.append(
-            Claim.at_most(
-                ratio_interval(errors["together"], theirs), 1.0, strict=True, inside=_inside(cell), **words,
-                statement=crucial,
-                measured=f"E‖out − y‖² together, with one weight decay, over layer by layer, {_interval(cell)}",
-                note=chosen + (f" {_why(errors)}" if errors["together"].mean() > theirs.mean() else ""),
-            )
-        )  # fmt: skip
+    if "together" not in ways:
+        return []
+    chosen += f" Together: {_choice(ways['together'][1])}"
     if "together, decay on W" in ways:
-        found.append(
-            Claim.at_most(
-                ratio_interval(errors["together, decay on W"], theirs), 1.0, strict=True, inside=False, **words,
-                statement=f"with a decay on W alone, {crucial}",
-                measured=f"E‖out − y‖² together, a decay on the first layer, over layer by layer, {_interval(cell)}",
-                note=f"Together, decay on W: {_choice(ways['together, decay on W'][1])} {BUDGET}",
-            )
-        )  # fmt: skip
-    return found
+        own = ways["together, decay on W"][1]
+        first, rest = (_mean(own["learnt"].isel(look=-1).sel(part=part), "F") for part in ("first", "rest"))
+        chosen += f" With a decay on W alone: {_choice(own)} Of F, {first} is in out₁ then and {rest} in the rest."
+    settled = all(bool(one) for one in (ways["together"][1]["inside"], after["inside"], after["alone_inside"]))
+    return [
+        Claim.at_most(
+            ratio_interval(errors["together"], theirs), 1.0, strict=True, inside=_inside(cell) and settled,
+            source="Section 2.1",
+            statement="it is crucial that both hidden layers are trained together: layer by layer the error is larger",
+            measured=f"E‖out − y‖² together, with one weight decay, over layer by layer, {_interval(cell)}",
+            note=chosen + (f" {_why(errors)}" if errors["together"].mean() > theirs.mean() else ""),
+        )
+    ]  # fmt: skip
 
 
 def _why(errors: dict[str, Float[np.ndarray, " s"]]) -> str:

@@ -103,7 +103,8 @@ def _lemma_e3(results: Results) -> Iterator[Claim]:
         float(np.concatenate(ratios).max()), 1.0, source="Lemma E.3",
         statement="where ΦᵀΦ ⪰ Λ/2, ‖u′‖² ≤ 400‖y‖²/((d/5)^k λ_o²)",
         measured=f"largest ratio of the two sides, {seeds}",
-        note="The bound keeps 0.5 % of the characters, and (d/5)^k for C(d, k): it is far from tight.",
+        note="Where ΦᵀΦ ⪰ Λ/2 it follows by arithmetic, so that it is our u′ that is tested. The bound keeps 0.5 % of "
+        "the characters, and (d/5)^k for C(d, k): it is far from tight.",
     )  # fmt: skip
     statement = "λ_min(ΦᵀΦ) ≥ Λ/2 with high probability"
     for cell, data in _of(results, "Inside"):
