@@ -50,9 +50,7 @@ class CubeKernel:
                 "coefficients are those of cube_coefficients(kernel, dim)."
             )
         rows = np.where(np.arange(dim) < np.arange(dim + 1)[:, None], -1.0, 1.0) / math.sqrt(dim)
-        values = found.exact(rows[:1], rows)[0]
-        values[0] = found.diag(rows[:1])[0]
-        return cls(found.name, values)
+        return cls(found.name, found.exact(rows[:1], rows)[0])
 
     @property
     def dim(self) -> int:
@@ -71,11 +69,11 @@ class CubeKernel:
     def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"], /) -> Float[Array, "p q"]:
         """K(X1, X2), jittable. Time O(pqd)."""
         agreement = jnp.matmul(jnp.sign(X1), jnp.sign(X2).T, precision="highest")
-        return jnp.asarray(self.values, X1.dtype)[((self.dim - agreement) / 2).astype(int)]
+        return jnp.asarray(self.values, jnp.result_type(X1, 1.0))[((self.dim - agreement) / 2).astype(int)]
 
     def diag(self, X: Any, /) -> Any:
         xp = np if isinstance(X, np.ndarray) else jnp
-        return xp.full(len(X), self.values[0], X.dtype)
+        return xp.full(len(X), self.values[0], xp.result_type(X, 1.0))
 
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None, /

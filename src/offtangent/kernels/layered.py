@@ -48,11 +48,12 @@ def layered_ntk(
             f"{type(net).__name__}: layered_ntk takes a ResNet or a FullyConnected; empirical_ntk takes any network."
         )
     for name, given in (("X", X), ("X2", X2)):
-        if given is not None and (given.shape[1] != net.dim or not len(given)):
-            raise InputError(f"{name} has shape {given.shape}: expected some rows of {net.dim} numbers.")
+        if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != net.dim or not np.shape(given)[0]):
+            raise InputError(f"{name} has shape {np.shape(given)}: expected some rows of {net.dim} numbers.")
     check_finite((params, X, X2), "The parameters or inputs")
-    first, size = _tiles(net, params, X)
-    second, other = (first, size) if X2 is None else _tiles(net, params, X2)
+    with jax.default_matmul_precision("highest"):
+        first, size = _tiles(net, params, X)
+        second, other = (first, size) if X2 is None else _tiles(net, params, X2)
     matrix = np.empty((size, other), np.float32)
     for i, (rows, left) in enumerate(first):
         for columns, right in second[i if X2 is None else 0 :]:
@@ -67,7 +68,7 @@ def _tiles(
     net: FullyConnected | ResNet, params: Any, X: Float[np.ndarray | Array, "n d"]
 ) -> tuple[list[tuple[slice, _Layers]], int]:
     """What the layers have to say of a few samples at a time, with the rows that these have, and the rows of all."""
-    parts = [jnp.asarray(X[at : at + ROWS], jnp.float32) for at in range(0, len(X), ROWS)]
+    parts = [jnp.asarray(np.asarray(X)[at : at + ROWS], jnp.float32) for at in range(0, len(X), ROWS)]
     layers = [_layers(net, params, part) for part in parts]
     ends = np.cumsum([0, *(delta.shape[0] * delta.shape[1] for (_, delta), *_ in layers)])
     return [(slice(a, b), part) for a, b, part in zip(ends[:-1], ends[1:], layers, strict=True)], int(ends[-1])

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_numbers
 from offtangent.data.hierarchy import GeneralRidges, SmoothRidges
+from offtangent.data.keys import check_real
 from offtangent.theory._checks import check_bound
 
 Ridges = SmoothRidges | GeneralRidges
@@ -72,6 +73,7 @@ class ConceptComplexity:
 
     def bound(self, radius: float | int) -> float:
         """‖F(x)‖ ≤ √k p 𝔠_s(F) ‖(x, 1)‖ for ‖x‖ ≤ radius: Fact B.3, whose ‖x‖ must be ‖(x, 1)‖ (F(0) need not be 0)."""
+        _check_radius("radius", radius)
         return self.lipschitz * math.hypot(radius, 1.0)
 
 
@@ -100,6 +102,7 @@ def composite_bound(composite: ConceptComplexity, base_bound: float | int) -> fl
     >>> composite_bound(ConceptComplexity(outputs=4, terms=1, smooth=2.0, size=0.0), 1.0)
     8.0
     """
+    _check_radius("base_bound", base_bound)
     return composite.lipschitz * base_bound + composite.bound(0.0)
 
 
@@ -108,6 +111,12 @@ def _check_series(series: object) -> Float[np.ndarray, "*ridges orders"]:
     if not found.size or not np.isfinite(found).all():
         raise InputError(f"series of shape {found.shape}: expected finite coefficients c_0, c_1, … of each ridge.")
     return found
+
+
+def _check_radius(name: str, value: float | int) -> None:
+    check_real(name, value)
+    if not 0 <= value < math.inf:
+        raise InputError(f"{name}={value:g}: it is a length, finite and at least 0.")
 
 
 def _check_epsilon(epsilon: float) -> None:

@@ -46,7 +46,7 @@ class MemorisingSolution:
     def __repr__(self) -> str:
         (n, d), k = self.X.shape, self.Y.shape[1]
         rest = self.problem or f"λ²‖u′‖² = {self.quadratics.sum():.3g}"
-        return f"MemorisingSolution({n} samples in {d} dimensions, {k} outputs, degree {self.degree}: {rest})"
+        return f"MemorisingSolution({n} samples in {d} dimensions, degree {self.degree}, outputs: {k}; {rest})"
 
     @property
     def exists(self) -> bool:
@@ -103,7 +103,7 @@ def memorise(X: object, Y: object, degree: int) -> MemorisingSolution:
     >>> found.quadratics.round(6), round(found.smallest, 6)
     (array([0.375]), 0.666667)
     >>> found
-    MemorisingSolution(2 samples in 3 dimensions, 1 outputs, degree 2: λ²‖u′‖² = 0.375)
+    MemorisingSolution(2 samples in 3 dimensions, degree 2, outputs: 1; λ²‖u′‖² = 0.375)
     """
     corners = signs(X)
     targets = _columns(Y, len(corners))

@@ -21,8 +21,10 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent.data.checks import check_coordinates
 from offtangent.data.keys import check_count
 from offtangent.special.boolean import ENUMERATED, corners
+from offtangent.taylor.checks import check_finite
 from offtangent.theory._checks import check_bound
 
 
@@ -75,8 +77,7 @@ def low_norm_parity(dim: int, coordinates: Sequence[int], width: int, *, fit: fl
     check_count("dim", dim)
     check_count("width", width)
     check_bound(fit=fit)
-    if len(set(coordinates)) != k or not all(0 <= j < dim for j in coordinates):
-        raise InputError(f"coordinates={tuple(coordinates)}: expected different ones from 0 to {dim - 1}.")
+    check_coordinates(f"coordinates={tuple(coordinates)}", coordinates, dim)
     seen = parity_correlation(k)
     if seen == 0:
         raise InputError(f"{k} coordinates: a parity of an odd number above 1 is seen by no ReLU without a bias.")
@@ -110,8 +111,10 @@ def padded_copies(
     """
     k, width = weights.shape
     check_count("copies", copies)
-    if len(coordinates) != k or len(set(coordinates)) != k or not all(0 <= j < dim for j in coordinates):
-        raise InputError(f"coordinates={tuple(coordinates)}: expected {k} different ones from 0 to {dim - 1}.")
+    check_coordinates(f"coordinates={tuple(coordinates)}", coordinates, dim)
+    if len(coordinates) != k:
+        raise InputError(f"{len(coordinates)} coordinates, and a network for {k}: expected one for each of its inputs.")
+    check_finite(weights, "The weights")
     if width % 2:
         raise InputError(f"The network has {width} neurons: half of them have the sign +1, half −1.")
     halves = [np.tile(half, copies) for half in np.hsplit(weights, 2)]

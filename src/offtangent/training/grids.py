@@ -153,19 +153,20 @@ def search(
             raise InputError(f"{name}={values}: a grid to be widened has two entries or more, and rises.")
     if rates[0] <= 0 or decays[0] < 0:
         raise InputError(f"rates={rates}, decays={decays}: rates are positive, and decays not negative.")
-    tables = {name: np.asarray(table) for name, table in evaluate(rates, decays).items()}
-    if by not in tables:
-        raise InputError(f"by={by!r}: the tables are {', '.join(map(repr, tables))}.")
+    first = evaluate(rates, decays)
+    if by not in first:
+        raise InputError(f"by={by!r}: the tables are {', '.join(map(repr, first))}.")
+    tables = _lost_as_infinite(first, by)
     for _ in range(MOST):
         found = Search(rates, decays, tables, by)
         slow, fast, weak, strong = _edges(found.chosen, rates, decays)
         if slow or fast:
             new = (rates[0] ** 2 / rates[1],) if slow else (rates[-1] ** 2 / rates[-2],)
-            tables = _joined(tables, evaluate(new, decays), 0, first=slow)
+            tables = _joined(tables, _lost_as_infinite(evaluate(new, decays), by), 0, first=slow)
             rates = new + rates if slow else rates + new
         elif weak or strong:
             new = (decays[0] ** 2 / decays[1],) if weak else (decays[-1] * _ratio(decays),)
-            tables = _joined(tables, evaluate(rates, new), 1, first=weak)
+            tables = _joined(tables, _lost_as_infinite(evaluate(rates, new), by), 1, first=weak)
             decays = new + decays if weak else decays + new
         else:
             break

@@ -163,7 +163,8 @@ def sweep(
             optimiser=grid_sgd(each_rate, spread(each_decay), weights, schedule=schedule), record=record, record_at=at,
         )  # fmt: skip
         seen = {name: np.moveaxis(values, 0, -1) for name, values in history.records.items()}
-        return {name: np.asarray(table) for name, table in measure(history.params).items()} | seen
+        with jax.default_matmul_precision("highest"):
+            return {name: np.asarray(table) for name, table in measure(history.params).items()} | seen
 
     found = search(evaluate, rates, DECAYS if refined else COARSE, by="choose")
     return refine(found, evaluate) if refined else found
@@ -204,12 +205,14 @@ def regress(name: str, kind: str, problem: Problem, *, width: int) -> dict[str, 
     """
     net: Any = network(name, problem.function, width, key=jax.random.fold_in(jax.random.key(problem.seed), 1))
     (X, Y), (C, to_choose), (T, to_test) = (problem.rows(part) for part in ("train", "choose", "test"))
-    if kind == " (last)":
-        K, across, further = (empirical_conjugate(net.features, net.origin, *pair) for pair in ((X,), (C, X), (T, X)))
-        at_start = [np.zeros_like(one) for one in (Y, to_choose, to_test)]
-    else:
-        K, across, further = (_matrix(layered_ntk(net, net.origin, *pair)) for pair in ((X,), (C, X), (T, X)))
-        at_start = [np.asarray(net(net.origin, jnp.asarray(one, jnp.float32)), float) for one in (X, C, T)]
+    pairs = (X,), (C, X), (T, X)
+    with jax.default_matmul_precision("highest"):
+        if kind == " (last)":
+            K, across, further = (empirical_conjugate(net.features, net.origin, *pair) for pair in pairs)
+            at_start = [np.zeros_like(one) for one in (Y, to_choose, to_test)]
+        else:
+            K, across, further = (_matrix(layered_ntk(net, net.origin, *pair)) for pair in pairs)
+            at_start = [np.asarray(net(net.origin, jnp.asarray(one, jnp.float32)), float) for one in (X, C, T)]
     columns = Y.shape[1] if kind == " (last)" else 1
     wanted, chooses = ((y - f).reshape(-1, columns) for y, f in zip((Y, to_choose), at_start, strict=False))
     path = _regressions.path(K, wanted, across, chooses)

@@ -50,7 +50,7 @@ class Path:
     def inside(self) -> bool:
         """Whether the choice has a worse neighbour on both sides, or is in the limit."""
         solved = self.chosen_by[np.isfinite(self.chosen_by)]
-        return not any(_open(solved, end) for end in (0, -1))
+        return len(solved) > 1 and not any(_open(solved, end) for end in (0, -1))
 
 
 def path(
@@ -103,7 +103,7 @@ def applied(across: Float[np.ndarray, "c n"], betas: Float[np.ndarray, "r n k"])
 
 
 def _solver(K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"]) -> _Solver:
-    """Solutions are NaN where K + ridge·I is not positive."""
+    """Solutions are NaN where a factorisation finds that K + ridge·I is not positive."""
     if len(K) <= HOST:
         return lambda ridges: np.stack([_factorised(K, Y, float(ridge)) for ridge in ridges])
     on_device = _device_solver(K, Y)
@@ -134,7 +134,8 @@ def _device_solver(K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"]) -> 
 def _krylov_solver(K: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n 1"], otherwise: _Solver) -> _Solver:
     """From one Krylov space of y: ‖y‖ Q(T + ridge·I)⁻¹e₁, with the residual β_m|e_mᵀ(T + ridge·I)⁻¹e₁|‖y‖.
 
-    The space grows until the least ridge is solved; where it ends before that, `otherwise` solves.
+    The space grows until the least ridge is solved; where it ends before that, or sees that K + ridge·I is not
+    positive, `otherwise` solves. It may not see it: then the residual tells that this is a solution all the same.
     """
     matrix = K.astype(np.float64)
     space = lanczos(lambda v: matrix @ v, y, STEPS)

@@ -30,7 +30,7 @@ def _of(cell: Any, data: Any) -> list[Claim]:
         f"m = {cell.width}, T = {one['steps']:.0f}, α = {one['alpha']:.3g}, {cell.seeds} seeds, {len(data['moment'])} "
         f"moments, {cell.samples} fresh samples"
     )
-    return [*_inequalities(data, one, where), *_bounds(data, one, where), *_errors(data, one, where)]
+    return [*_inequalities(data, one, where), *_bounds(data, one, where), *_errors(data, one, cell.delta, where)]
 
 
 def _inequalities(data: Any, one: dict[str, float], where: str) -> list[Claim]:
@@ -67,21 +67,21 @@ def _inequalities(data: Any, one: dict[str, float], where: str) -> list[Claim]:
 
 
 def _bounds(data: Any, one: dict[str, float], where: str) -> list[Claim]:
-    a, out = one["norm_a"], one["tau_w"]
+    a = data["norm_a"].values
     limits = (
-        math.sqrt(2) * a * (1 + a * (one["norm_v0"] + one["tau_v"])),
-        a * (1 + math.sqrt(2) * a * out + float(data["b"].max())),
+        math.sqrt(2) * a * (1 + a * (data["norm_v0"].values + one["tau_v"])),
+        a * (1 + math.sqrt(2) * a * one["tau_w"] + data["b"].values),
     )
     found = []
     for name, symbol, size, limit in zip("wv", "WV", ("σ_v + 1", "τ_w + 1"), limits, strict=True):
-        ratio = float(data[f"gradient_{name}"].max())
+        steepest = data[f"gradient_{name}"].values
         found.append(
             Claim.at_most(
-                ratio / limit, 1.0, source="Claim D.5",
+                float((steepest / limit).max()), 1.0, source="Claim D.5",
                 statement=f"‖∇_{symbol} Obj‖_F ≤ ‖y − out‖·O({size}), the norms of A and V⁰ as they are",
                 measured=f"largest ratio of the two sides, {where}",
-                note=f"‖∇_{symbol} Obj‖_F/‖y − out‖ is at most {ratio:.3g}. With these norms it is the formula of the "
-                "gradient that is tested.",
+                note=f"‖∇_{symbol} Obj‖_F/‖y − out‖ is at most {steepest.max():.3g}. With these norms it is the "
+                "formula of the gradient that is tested.",
             )
         )  # fmt: skip
     return [found[0], _steepest(data, one, where), found[1]]
@@ -102,7 +102,7 @@ def _steepest(data: Any, one: dict[str, float], where: str) -> Claim:
     )  # fmt: skip
 
 
-def _errors(data: Any, one: dict[str, float], where: str) -> list[Claim]:
+def _errors(data: Any, one: dict[str, float], delta: float, where: str) -> list[Claim]:
     B, tau, alpha = one["base_bound"], one["tau_v"], one["alpha"]
     mean_error, mean_gap = (np.sqrt(data[name].values) for name in ("error", "gap"))
     slope = tau + alpha * one["lipschitz"]
@@ -112,7 +112,7 @@ def _errors(data: Any, one: dict[str, float], where: str) -> list[Claim]:
     width = data["b"].values[:, None]
     whole = (mean_error / (slope * mean_gap + rest + width)).max(axis=1)
     missed = data["far"].values / (tau * (B + 1) + alpha * one["composite_bound"])
-    promised, delta = tau**4 * (1 + B) ** 2, _delta(one)
+    promised = tau**4 * (1 + B) ** 2
     f = data["f"].values
     worst = operator_limit(tau, one["sigma_v"], 1)
     return [
@@ -146,11 +146,6 @@ def _errors(data: Any, one: dict[str, float], where: str) -> list[Claim]:
             note=f"The worst V within τ_v would make it {worst:.2g}; here it is at most {f.max():.2g}.",
         ),
     ]  # fmt: skip
-
-
-def _delta(one: dict[str, float]) -> float:
-    """δ of the settings, from T = τ_w²/δ²."""
-    return round(one["tau_w"] / math.sqrt(one["steps"]), 3)
 
 
 def _positive(ratios: Float[np.ndarray, " s"]) -> Interval:

@@ -23,6 +23,7 @@ from offtangent.data import GeneralRidges, unit_norm
 from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import ResNet
 from offtangent.papers.allen_zhu_li import existence_report
+from offtangent.papers.allen_zhu_li._concept import BASE, COMPOSITE, TAU_V
 from offtangent.papers.allen_zhu_li._parity import train_parity
 from offtangent.report import Figure
 from offtangent.theory import (
@@ -46,9 +47,6 @@ SERIES = {
     "sin": tuple(0.0 if i % 2 == 0 else (-1.0) ** (i // 2) / math.factorial(i) for i in range(16)),
 }
 EPSILON = 0.01
-BASE = (0.2, 0.2)  # of F: c_0, c_1
-COMPOSITE = (0.0, 0.5)  # of G
-TAU_V = 0.6  # 10‖V⋆‖_F, which fixes α
 STARTS = 3  # of the adversary
 
 

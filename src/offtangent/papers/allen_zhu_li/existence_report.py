@@ -7,15 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.papers.allen_zhu_li._concept import SMOOTH_F, SMOOTH_G, TAU_V
+from offtangent.papers.allen_zhu_li._parity import PAPER, SOLVED
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import indicator_moment, low_norm_parity, output_limit, parity_correlation
+from offtangent.theory import indicator_moment, low_norm_parity, output_limit
 
 ROUNDING = 1e-9
 DEGREE = 3  # of the series in Weights
-TAU_V = 0.6
-SMOOTH_F, SMOOTH_G = 0.6, 1.0  # 𝔠_s(F) and 𝔠_s(G) in Layers with C* = 1, where p = 1
-PAPER = ((0.12, 9.7), (0.037, 12.5), (0.011, 13.8))  # Appendix A.1: errors and ‖W⋆‖_F/√d
-FRONTIER = 1 / (math.sqrt(6) * abs(parity_correlation(6)))  # ‖W‖_F/√d of the exact parity of six
 
 
 def claims(results: Results) -> list[Claim]:
@@ -316,14 +314,14 @@ def _of_parity(results: Results) -> list[Claim]:
                 exact.norm / math.sqrt(6), norm, source="Appendix A.1",
                 statement=f"there is W⋆ with ‖W⋆‖_F ≈ {norm:g}√d and E(F − y)² ≤ {error:g}, m = {cell.width}",
                 measured=f"‖W⋆‖_F/√d of the 64 corners as neurons, scaled to the error {error:g}",
-                note=f"{told}With all of ‖W‖_F = {FRONTIER:.2f}√d the error is zero (m a multiple of 64).",
+                note=f"{told}With all of ‖W‖_F = {SOLVED:.2f}√d the error is zero (m a multiple of 64).",
             )
         )  # fmt: skip
-    needed = FRONTIER * (1 - np.sqrt(errors))
+    needed = SOLVED * (1 - np.sqrt(errors))
     found.append(
         Claim.at_least(
             float((norms / needed).min()), 1 - 1e-4, source="Appendix A.1, sharpened",
-            statement=f"E(F − y)² ≥ (1 − ‖W‖_F/{FRONTIER:.2f}√d)²: no trained W at d = 6 does better than the corners",
+            statement=f"E(F − y)² ≥ (1 − ‖W‖_F/{SOLVED:.2f}√d)²: no trained W at d = 6 does better than the corners",
             measured=f"smallest ratio of ‖W‖_F and what its error needs, {len(errors)} networks trained at d = 6, "
             f"m = {cell.width}",
             note="Trained networks are a sample: that it is so for every W on six coordinates rests on the largest "
@@ -389,7 +387,7 @@ def _errors(results: Results) -> Figure:
 def _norms(results: Results) -> Figure:
     cell, data = results.pairs[0]
     plot, grid = new_plot(), np.linspace(0.5, 0.999, 200)
-    line(plot, FRONTIER * grid, (1 - grid) ** 2, name="exact optimum, m a multiple of 64", colour="blue")
+    line(plot, SOLVED * grid, (1 - grid) ** 2, name="exact optimum, m a multiple of 64", colour="blue")
     points(plot, data["norm"].values.ravel(), data["error"].values.ravel(), name=f"trained, m = {cell.width}",
            colour="orange")  # fmt: skip
     points(plot, [norm for _, norm in PAPER], [error for error, _ in PAPER], name="Appendix A.1", colour="vermillion",

@@ -132,7 +132,8 @@ def _compared(ways: dict[str, tuple[Any, Any]]) -> list[Claim]:
             ratio_interval(errors["together"], theirs), 1.0, strict=True, inside=_inside(cell) and settled,
             source="Section 2.1",
             statement="it is crucial that both hidden layers are trained together: layer by layer the error is larger",
-            measured=f"E‖out − y‖² together, with one weight decay, over layer by layer, {_interval(cell)}",
+            measured="geometric mean of E‖out − y‖² together, with one weight decay, over layer by layer, "
+            f"{_interval(cell)}",
             note=chosen + (f" {_why(errors)}" if errors["together"].mean() > theirs.mean() else ""),
         )
     ]  # fmt: skip

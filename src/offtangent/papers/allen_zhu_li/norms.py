@@ -309,7 +309,7 @@ def _evaluate(
         steps=steps, batch=cell.batch, key=jax.random.key(cell.dim), precision=cell.precision,
     ).params  # fmt: skip
     cut = {part: tuple(_cut(one, cell.batch) for one in rows[part]) for part in PARTS}
-    with jax.default_matmul_precision(cell.precision):
+    with jax.default_matmul_precision("highest"):
         joined = (jnp.asarray(np.concatenate(one)) for one in zip(*cut.values(), strict=True))
         found = {name: np.asarray(table, np.float64) for name, table in _measured(W, *joined).items()}
     ends = np.cumsum([len(cut[part][0]) for part in PARTS])[:-1]

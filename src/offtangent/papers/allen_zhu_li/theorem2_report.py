@@ -246,7 +246,7 @@ def _errors(here: list[tuple[Any, Any]], held: Any) -> Figure:
     plot, (first, _) = new_plot(), here[0]
     sizes = np.array(first.samples, float)
     ends = [0.25]
-    for (cell, data), colour in zip(here, COLOURS, strict=True):
+    for (cell, data), colour in zip(here, COLOURS, strict=False):
         errors = data["error"].sum("output").values / cell.alpha**2
         low, middle, high = (np.maximum(part, SHOWN) for part in (errors.min(0), errors.mean(0), errors.max(0)))
         ends += [float(low.min()), float(high.max())]
