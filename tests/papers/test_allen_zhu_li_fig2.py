@@ -32,13 +32,14 @@ def trained(test, choose):
     return xr.Dataset(whole).assign_coords(rate=[0.1, 0.2, 0.4], decay=[0.0, 0.1])
 
 
-def planted(ours=0.1, theirs=1.0, epochs=400):
-    """All methods at N = 500, 1000 and 2000, errors as given, of three seeds that differ by a hundredth."""
+def planted(ours=0.1, theirs=1.0, epochs=400, spread=0.01):
+    """All methods at N = 500, 1000 and 2000, errors as given, for all N or each, of three seeds a little apart."""
     pairs = []
     for method in _methods.METHODS:
         error = ours if method == "3resnet" else theirs
         for n in (500, 1000, 2000):
-            each = error * np.array([0.99, 1.0, 1.01])
+            here, apart = (one[n] if isinstance(one, dict) else one for one in (error, spread))
+            each = here * np.array([1 - apart, 1.0, 1 + apart])
             point = fig2.Point("version 1", 1.0, method, n, 100, epochs, 3)
             if method in _methods.NETWORKS:
                 grid = np.full((3, 2, 3), 5.0)
@@ -175,6 +176,20 @@ def test_where_a_method_was_not_run_the_only_one_is_so_of_the_others_alone():
     assert (missing.verdict, some.verdict) == ("not testable at this size", "holds")
     assert "2layer (NTK): not run at the N" in missing.note
     assert some.statement.endswith("of 8 that were run there")
+
+
+def test_the_resnet_is_below_the_threshold_where_all_of_its_interval_is():
+    """At N = 500 its mean of 0.6 is below kα² = 0.72, but seeds are so far apart that the interval is not."""
+    results = planted(ours={500: 0.6, 1000: 0.3, 2000: 0.2}, spread={500: 0.4, 1000: 0.01, 2000: 0.01})
+    (first,) = [claim for claim in fig2.claims(results) if "below kα² = 0.72" in claim.statement]
+    assert first.verdict == "holds"
+    assert "N = 1000" in first.measured
+
+
+def test_the_only_method_is_looked_for_at_the_n_where_the_others_are_worst():
+    (claim,) = only(planted(theirs={500: 0.9, 1000: 1.2, 2000: 0.5}).pairs)
+    assert claim.verdict == "holds"
+    assert "N = 1000" in claim.measured
 
 
 def test_nothing_is_judged_by_a_network_on_the_edge_of_its_grid():

@@ -1,8 +1,11 @@
 """Allen-Zhu & Li, the lemmas behind Theorem 1, in their smoke profiles; and that wrong numbers would be found out."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import faults
 from offtangent.lab import Claim, Interval, Results
@@ -201,6 +204,15 @@ def test_norms_that_are_too_large_or_grow_would_be_found_out(coupled):
     assert "Lemma D.1(f), corrected, τ_v/σ_v" in found
 
 
+def test_the_second_layer_is_measured_in_the_units_of_lemma_d1():
+    """(d) over (τ_v/σ_v)^(2/3), a share of m; (f) over ln m τ_v^(2/3)σ_v^(1/3), with σ_v = 4 and τ_v = 0.8."""
+    cell = coupling.Second("width", 1000, 0.2, 4, 10, 3)
+    planted = {name: ("seed", np.full(3, 0.6)) for name in ("d", "e", "f", "g", "random_f")}
+    found = {one.source: one.value for one in coupling.claims(Results("smoke", ((cell, xr.Dataset(planted)),)))}
+    assert found["Lemma D.1(d)"] == pytest.approx(0.6 / 0.2 ** (2 / 3))
+    assert found["Lemma D.1(f), corrected"] == pytest.approx(0.6 / (np.log(1000) * 0.8 ** (2 / 3) * 4 ** (1 / 3)))
+
+
 def test_an_operator_norm_as_small_as_printed_would_be_seen(coupled):
     """With (e) in place of (f) the printed form holds."""
     swapped = tuple((cell, data.assign(f=data["e"]) if "e" in data else data) for cell, data in coupled)
@@ -237,6 +249,18 @@ def test_weights_that_are_zero_would_be_found_out(monkeypatch):
     assert "W⋆ = 0 would pass" in both.note
 
 
+@pytest.mark.parametrize("law", ["product", "square"])
+def test_tails_are_counted_beyond_lemma_c3_s_distance(law):
+    """|Σ| ≥ B(√m + B), sum by sum, with the draws of the cell."""
+    found = existence.run(existence.Tail(16, law, 300))
+    a, b = np.random.default_rng([16, len(law)]).standard_normal((2, 300, 16))
+    terms = a * b if law == "product" else a**2 - 1
+    sums = [abs(sum(row)) for row in terms.tolist()]
+    for B, count in zip((1, 2, 4, 6), found["count"].values, strict=True):
+        assert count == len([one for one in sums if one >= B * (4 + B)])
+    assert found["count"].values[0] > 0
+
+
 def test_steep_maps_heavy_tails_and_short_parities_would_be_found_out(existing):
     def found(kind, **changes):
         return wrong(existence, existing, kind, **changes)
@@ -259,6 +283,37 @@ def test_a_descent_that_leaves_its_radii_or_errs_more_would_be_found_out(descend
     assert found(error=lambda _, x: 100 * x + 10) == {"Claim D.6, with (b)"}
     assert found(far=lambda _, x: x + 2) == {"Claim D.7"}
     assert found(f=lambda _, x: 10 * x) == {"Lemma D.1(f), along SGD"}
+
+
+def test_claims_d6_and_d7_are_measured_in_the_units_in_which_they_are_stated(descended):
+    """Both right sides term by term, seed by seed and moment by moment."""
+    ((_, data),) = descended.pairs
+    found = {claim.source: claim.value for claim in descent.claims(descended)}
+    names = ("base_bound", "composite_bound", "lipschitz", "alpha", "tau_v", "tilde")
+    B, composite, L, alpha, tau, tilde = (float(data[name].mean()) for name in names)
+    shares, missed = [], []
+    for seed in range(data.sizes["seed"]):
+        of = data.isel(seed=seed)
+        rest = tilde**2 + tau**2 * (1 + B) + alpha * tau * L * (B + 1) + float(of["b"])
+        moments = zip(of["gap"].values, of["error"].values, strict=True)
+        shares.append(max(error**0.5 / ((tau + alpha * L) * gap**0.5 + rest) for gap, error in moments))
+        missed.append(float(of["far"]) / (tau * (B + 1) + alpha * composite))
+    assert found["Claim D.6, with (b)"] == pytest.approx(np.exp(np.mean(np.log(shares))), rel=1e-9)
+    assert found["Claim D.7"] == pytest.approx(np.mean(missed), rel=1e-9)
+
+
+@pytest.mark.parametrize("worse", [0, 1])
+def test_of_two_widths_each_claim_is_told_at_the_one_where_it_is_nearest_to_failing(descended, worse):
+    """Larger ratios for what is at most one, a smaller slack for what is at least zero, at either width."""
+    ((cell, data),) = descended.pairs
+    bad = data.assign(
+        {name: data[name] * 1.1 for name in ("mean_gap", "norms", "error", "f", "gradient_w", "gradient_v")}
+    )
+    bad = bad.assign(slack=data["slack"] - 0.1, far=data["far"] + 0.1)
+    widths = (10_000, 20_000)
+    pairs = tuple((replace(cell, width=m), bad if i == worse else data) for i, m in enumerate(widths))
+    for claim in descent.claims(Results("smoke", pairs)):
+        assert f"m = {widths[worse]}," in claim.measured, claim.source
 
 
 def test_a_network_that_does_not_learn_F_would_be_found_out(descended):

@@ -193,6 +193,18 @@ def test_a_norm_within_the_hand_built_ones_own_range_is_comparable(printed, rati
     assert found.value == pytest.approx(ratio)
 
 
+def test_the_gap_is_measured_in_units_of_twice_the_rademacher_bound(smoke):
+    """Twice 2‖W‖_F/√N, and `norm` is ‖W‖_F/√d: network by network."""
+    pairs = smoke.where(norms.Descent, epochs=40).pairs
+    largest = -math.inf
+    for cell, data in pairs:
+        for gap, norm in zip(data["gap"].values.ravel(), data["norm"].values.ravel(), strict=True):
+            if math.isfinite(gap) and norm > 0:
+                largest = max(largest, gap / (2 * 2 * norm * math.sqrt(cell.dim) / math.sqrt(cell.samples)))
+    (told,) = [one for one in norms.claims(Results("smoke", pairs)) if one.source.endswith("Rademacher complexity")]
+    assert told.value == pytest.approx(largest, rel=1e-9)
+
+
 def test_a_network_on_the_edge_of_its_grid_is_told_to_be_there(printed):
     (cell, data), *_ = printed.where(norms.Descent, epochs=400)
     for rate, there in ((2.0, True), (10.0, False)):
@@ -245,6 +257,15 @@ def test_labels_are_the_parity_of_six_and_draws_differ():
     np.testing.assert_allclose(y, 8**3 * X[..., :6].astype(float).prod(axis=-1), rtol=1e-5)
     assert not np.array_equal(X[:, 0], X[:, 1])
     assert not np.array_equal(X, norms._samples(TINY, "test")[0][:50])
+
+
+def test_samples_for_training_choosing_and_testing_are_three_draws():
+    """Of 2^30 corners 25 500 draws share none, or one by chance; the same draw would share thousands."""
+    cell = replace(TINY, dim=30, samples=500, seeds=1)
+    drawn = {part: {row.tobytes() for row in norms._samples(cell, part)[0][:, 0]} for part in norms.PARTS}
+    assert [len(drawn[part]) for part in norms.PARTS] == pytest.approx([500, 5000, 20_000], abs=5)
+    for one, other in (("train", "choose"), ("train", "test"), ("choose", "test")):
+        assert len(drawn[one] & drawn[other]) < 5
 
 
 def by_hand(cell, W, rate, decay, X, y):

@@ -1,15 +1,18 @@
 """Theorem 2 of Allen-Zhu & Li at the smallest size; wrong numbers are found out."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import faults
 from offtangent.kernels import CubeKernel, correlation_kernel, correlation_regression
 from offtangent.lab import Results
 from offtangent.papers.allen_zhu_li import _regressions, theorem2
 from offtangent.papers.allen_zhu_li._targets import Product
+from offtangent.theory import error_floor, product_risk
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +92,76 @@ def test_outside_the_hypothesis_small_errors_are_shown_and_not_judged(smoke):
         return data["error"].where(data["n"] < 50, 1e-6)
 
     assert changed(smoke, theorem2.Regression, error=at_large_n) == set()
+
+
+def test_the_slack_of_lemma_e2_is_what_errors_have_beyond_its_floor(monkeypatch):
+    """Output by output and λ by λ, with so few samples that no kernel learns the product."""
+    cell, paths, original = theorem2.Regression("gaussian", 12, 4, 0.3, (20,), 1), [], _regressions.path
+    monkeypatch.setattr(_regressions, "path", lambda *args: paths.append((args[0], original(*args))) or paths[-1][1])
+    told = theorem2.run(cell)["slack"].item()
+    ((K, path),) = paths
+    problem, table = Product(12, 4, 0.3, 0), CubeKernel.of(correlation_kernel("gaussian"), 12)
+    X, _ = problem.sample(20, "train")
+    errors = product_risk(table, X, path.betas, problem.coordinates, 0.3).outputs
+    excess = [
+        error - error_floor(0.3, table.spectrum.coefficient(4), float(beta @ K @ beta) ** 0.5)
+        for betas, row in zip(path.betas, errors, strict=True)
+        for beta, error in zip(betas.T, row, strict=True)
+    ]
+    assert told == pytest.approx(min(excess) / 0.3**2, rel=1e-9)
+    assert told < 0.99 * errors.min() / 0.3**2  # or a floor of zero would do
+
+
+def planted(best, root):
+    """A kernel whose error at the best λ is `best`·α², and a memorising solution with λ‖u′_i‖ = `root`·α."""
+    sizes, alpha = {"seed": 2, "n": 1, "output": 4}, 0.3
+
+    def full(value, *axes):
+        return axes, np.full([sizes[name] for name in axes], value)
+
+    every = ("seed", "n", "output")
+    regression = xr.Dataset(
+        {
+            "error": full(alpha**2, *every),
+            "largest": full(0.0, *every),
+            "best": full(best * alpha**2, "seed", "n"),
+            "slack": full(1.0, "seed", "n"),
+            "coefficient": 0.1,
+        }
+    )
+    held = xr.Dataset(
+        {
+            "quadratic": full((root * alpha) ** 2, *every),
+            "labels": full(50.0, *every),
+            "smallest": full(0.9, "seed", "n"),
+            "misfit": full(0.0, "seed", "n"),
+        }
+    )
+    cells = theorem2.Regression("gaussian", 30, 4, alpha, (50,), 2), theorem2.Memorised(30, 4, alpha, (50,), 2)
+    pairs = zip(cells, (one.assign_coords(n=[50]) for one in (regression, held)), strict=True)
+    return [one for one in theorem2.claims(Results("smoke", tuple(pairs))) if "whatever λ" in one.statement]
+
+
+@pytest.mark.parametrize(("best", "verdict"), [(1.01, "holds"), (0.99, "fails")])
+def test_where_memorising_is_cheap_every_kernel_errs_by_a_quarter_of_alpha_squared_for_each_output(best, verdict):
+    """The proof's kα²/4 with k = 4, where the theorem's own α²/4 would let 0.99 α² pass."""
+    assert [str(claim.verdict) for claim in planted(best, 0.1)] == [verdict]
+
+
+@pytest.mark.parametrize(("root", "judged"), [(0.49, 1), (0.51, 0)])
+def test_a_kernel_is_judged_by_the_proof_as_long_as_twice_the_memorising_norm_is_below_alpha(root, judged):
+    assert len(planted(0.5, root)) == judged
+
+
+def test_a_few_samples_in_a_dimension_that_the_proof_does_not_reach_are_shown_and_not_judged(smoke):
+    """At d = 1000 Lemma E.3's constants allow no sample; at d = 100 000 they allow the five that there are."""
+    ((cell, data),) = smoke.where(theorem2.Inside).pairs
+    wrong = data.assign(error=data["error"] * 1e-3)
+    found = {}
+    for dim in (1000, cell.dim):
+        claims = theorem2.claims(Results("smoke", ((replace(cell, dim=dim), wrong),)))
+        found[dim] = [str(claim.verdict) for claim in claims if claim.source == "Theorem 2"]
+    assert found == {1000: ["outside the hypothesis"], 100_000: ["fails"]}
 
 
 def test_the_target_is_the_printed_one_and_seeds_and_draws_differ():
@@ -174,3 +247,9 @@ def test_a_choice_at_the_end_that_is_still_getting_better_is_told():
     assert not ended.inside
     assert not falling.inside
     assert flat.inside
+
+
+def test_a_choice_among_one_ridge_alone_is_not_inside():
+    """Where no other has a solution there is nothing to compare it with."""
+    assert not _regressions.Path(np.ones(3), np.zeros((3, 1, 1)), np.array([np.inf, 1.0, np.inf])).inside
+    assert not _regressions.Path(np.ones(1), np.zeros((1, 1, 1)), np.array([1.0])).inside
