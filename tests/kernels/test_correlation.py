@@ -208,6 +208,28 @@ def test_a_kernel_with_a_negative_eigenvalue_is_no_correlation_kernel():
             correlation_regression(kernel, cube(4, 3), np.ones((4, 1)), strength=1.0)
 
 
+class Leaning(Weighted):
+    """With a millionth of (1 + x_1)(1 + y_1), on corners of ±1: a kernel, of more than products."""
+
+    name = "leaning"
+
+    def exact(self, X1, X2=None):
+        first, second = (1 + np.sign(rows[:, 0]) for rows in (X1, X1 if X2 is None else X2))
+        return gaussian().exact(X1, X2) + 1e-6 * np.outer(first, second)
+
+
+def test_a_kernel_that_tells_signs_apart_by_a_millionth_is_refused():
+    with pytest.raises(InputError, match="leaning is no correlation kernel"):
+        check_correlation(Leaning([1.0]), 5)
+
+
+def test_a_kernel_with_an_eigenvalue_of_minus_a_millionth_is_refused():
+    """⟨x, y⟩² sees products of two coordinates alone: of 16 corners in 4 dimensions nine directions are left."""
+    kernel = AngularKernel("nearly", lambda pair, _: pair.inner**2 - 1e-6 * pair.inner)
+    with pytest.raises(InputError, match=r"nearly is not positive definite: .* has the eigenvalue -.*e-06"):
+        check_correlation(kernel, 4)
+
+
 @pytest.mark.parametrize("dim", [3, 16, 60])
 @pytest.mark.parametrize("name", CORRELATION_KERNELS)
 def test_every_named_kernel_has_none_beyond_rounding(name, dim):

@@ -1,5 +1,7 @@
 """The curve over ridges against dense solves and mpmath."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -36,6 +38,24 @@ def test_at_every_ridge_it_is_the_dense_solve_and_the_bracket_holds_the_truth(ki
             np.testing.assert_allclose(value, float(truth), rtol=2 * rounding / ridge)
             turned = 4 * 10 * 8 * np.finfo(float).eps * np.linalg.norm(Y) * np.sqrt(value / ridge)
             assert high - low <= 4 * rounding / ridge * value + 2 * turned
+
+
+@pytest.mark.parametrize("share", [-5, 5])
+def test_the_bracket_has_room_for_eigenvectors_that_are_not_quite_of_length_one(monkeypatch, share):
+    """Off by 5nε, half of what is granted: a large ridge leaves nothing else that could hide it."""
+    eigh, eps = Gram.eigh, np.finfo(float).eps
+
+    def longer(H):
+        found = eigh(H)
+        return replace(found, vectors=found.vectors * (1 + share * 8 * eps))
+
+    monkeypatch.setattr(Gram, "eigh", longer)
+    found, K = regularised(relu_hidden, rows(), Y, np.array([1e3, 1e6])), relu_hidden.exact(rows())
+    with mpmath.workdps(40):
+        y = mpmath.matrix(Y.tolist())
+        for ridge, low, high in zip(found.ridges, found.lower, found.upper, strict=True):
+            truth = (y.T * mpmath.cholesky_solve(mpmath.matrix(K.tolist()) + float(ridge) * mpmath.eye(8), y))[0]
+            assert mpmath.mpf(float(low)) <= truth <= mpmath.mpf(float(high))
 
 
 def test_it_falls_as_the_ridge_grows():

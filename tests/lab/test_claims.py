@@ -90,3 +90,18 @@ def test_a_number_is_shown_with_its_interval():
 def test_a_bound_on_a_slope_holds_fails_or_says_nothing(interval, exponent, verdict):
     claim = Claim.no_slower(interval, exponent, source="Lemma 1", statement="it falls", measured="slope")
     assert claim.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict", "told"),
+    [
+        (Interval(-0.2, -0.3, -0.1), "holds", True),
+        (Interval(-0.2, -0.25, -0.15), "holds", True),  # just
+        (Interval(-0.3, -0.4, -0.2), "holds", False),  # nothing to excuse
+        (Interval(-0.2, -0.24, -0.16), "fails", False),
+    ],
+)
+def test_a_slope_above_its_exponent_by_less_than_its_interval_is_not_contradicted_and_told(interval, verdict, told):
+    claim = Claim.no_slower(interval, -0.25, **WORDS, note="More.")
+    assert claim.verdict == verdict
+    assert claim.note == ("Not contradicted: the interval holds the exponent. More." if told else "More.")

@@ -122,14 +122,25 @@ def test_a_coefficient_below_rounding_is_zero():
     assert cube_spectrum(u).squares[1] == pytest.approx(1 / 40, rel=1e-12)
 
 
+@pytest.mark.parametrize("dim", [11, 30, 60])
+def test_an_odd_kernel_has_no_even_coefficients_whatever_rounding_leaves_of_them(dim):
+    """For arcsin u as π/2 − arccos u, which floating point does not make odd to the last digit."""
+    spectrum = cube_spectrum(np.pi / 2 - np.arccos(1 - 2 * np.arange(dim + 1) / dim))
+    even = range(0, dim + 1, 2)
+    assert spectrum.squares[::2].max() > 0  # or there would be nothing to cut
+    assert [spectrum.coefficient(s) for s in even] == [0.0] * len(even)
+    assert spectrum.coefficient(1) > 0
+
+
 def test_values_and_spectrum_are_inverse_to_each_other():
     np.testing.assert_allclose(cube_values(cube_spectrum(kappa(25)).squares), kappa(25), atol=1e-10)
 
 
 def test_values_of_no_kernel_are_refused_with_the_degree():
     u = 1 - 2 * np.arange(11) / 10
-    with pytest.raises(InputError, match="size 1: a negative eigenvalue"):
-        cube_spectrum(u**2 - u / 5)
+    for little in (0.2, 1e-9, 1e-13):
+        with pytest.raises(InputError, match="size 1: a negative eigenvalue"):
+            cube_spectrum(u**2 - little * u)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,13 @@ import pytest
 
 from offtangent._errors import InputError
 from offtangent.data import GeneralRidges, SmoothRidges
-from offtangent.theory import composite_bound, concept_complexity, series_complexity, series_smoothness
+from offtangent.theory import (
+    ConceptComplexity,
+    composite_bound,
+    concept_complexity,
+    series_complexity,
+    series_smoothness,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -67,6 +73,12 @@ def test_a_composite_is_bounded_by_its_slope_and_its_value_at_zero():
     base = F(X)
     limit = composite_bound(concept_complexity(G), float(np.linalg.norm(base, axis=1).max()))
     assert np.linalg.norm(G(base), axis=1).max() <= limit
+
+
+def test_the_bound_of_a_composite_is_section_5_s_sum():
+    """𝔏_G 𝔅_F + √k p 𝔠_s(G) with k = 4, p = 3, 𝔠_s = 0.5: at 𝔅_F = 0 the value of G at 0 is left."""
+    G = ConceptComplexity(outputs=4, terms=3, smooth=0.5, size=0.0)
+    assert [composite_bound(G, base) for base in (0.0, 1.0, 2.5)] == pytest.approx([3.0, 3.0 + 3.0, 7.5 + 3.0])
 
 
 def test_an_epsilon_of_one_is_refused():

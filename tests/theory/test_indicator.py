@@ -71,6 +71,12 @@ def test_the_energy_of_a_power_is_below_the_smoothness_with_a_constant_of_two(or
         assert IndicatorFunction(series).energy == float(series_smoothness(series, constant=2.0)) ** 2
 
 
+def test_the_clip_is_a_hundred_roots_of_the_order_and_ten_of_the_logarithm():
+    """B_i = 100√i + 10√ln(1/ε), Claim F.4."""
+    h = IndicatorFunction(MIXED, epsilon=math.exp(-9))
+    assert [h.clip(order) for order in (1, 9, 25)] == pytest.approx([100 + 30, 300 + 30, 500 + 30])
+
+
 def test_h_is_clipped_where_the_lemma_says():
     h = IndicatorFunction(MIXED, epsilon=0.01)
     far = np.array([1e6, -1e6])

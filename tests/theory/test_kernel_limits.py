@@ -283,3 +283,9 @@ def test_sizes_that_the_theorem_does_not_speak_of_are_told_with_the_part_that_is
 def test_bad_input_is_refused_with_what_to_do(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+@pytest.mark.parametrize(("samples", "applies"), [(1, True), (12, True), (13, False), (25, False)])
+def test_theorem_2_applies_up_to_its_limit_on_n_with_a_constant_of_one(samples, applies):
+    """d²/log⁴ d = 12.8 at d = 60."""
+    assert theorem2(60, 4, samples, 0.3).applies == applies

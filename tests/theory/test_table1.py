@@ -88,6 +88,13 @@ def test_radii_outside_lemma_d1_say_so():
     assert any("below 1" in p for p in resnet_settings(tau_w=0.5, tau_v=0.5, outputs=2, width=9999, delta=0.1).problems)
 
 
+@pytest.mark.parametrize(("outputs", "width", "told"), [(8, 4096, True), (8, 16_384, False), (1, 4096, False)])
+def test_the_least_tau_v_grows_with_the_outputs(outputs, width, told):
+    """σ_v(k/m)^(3/8): 0.193 for 8 outputs and 4096 neurons, 0.115 for 16 384, 0.088 for one output and 4096."""
+    found = resnet_settings(tau_w=5.0, tau_v=0.15, outputs=outputs, width=width, delta=0.5, sigma_v=2.0)
+    assert [("D.1(d)" in problem) for problem in found.problems] == [True] * told
+
+
 def test_a_tau_v_above_one_and_a_delta_below_what_the_theorem_promises_are_told():
     """σ_v is given, so that its own range does not tell."""
     given = {"tau_w": 5.0, "outputs": 2, "width": 4096}

@@ -97,6 +97,17 @@ def test_no_decay_is_no_edge():
     assert len(found.rates) == 3
 
 
+def test_decays_that_begin_with_zero_go_on_in_tens():
+    """With one decay beside zero there is no ratio to go on with."""
+
+    def loss(rates, decays):
+        return {"loss": np.add.outer(np.log(rates) ** 2, np.abs(np.array(decays) - 10))}
+
+    found = search(loss, (0.5, 1.0, 2.0), (0.0, 1.0), by="loss")
+    assert found.decays == pytest.approx((0.0, 1.0, 10.0, 100.0))
+    assert found.inside
+
+
 def test_a_lost_network_is_never_chosen():
     found = search(
         lambda r, w: {"loss": np.where(np.array(r)[:, None] > 1, np.nan, -np.add.outer(r, w) * (np.array(w) < 2))},
@@ -192,6 +203,19 @@ def test_a_refined_grid_goes_on_until_the_best_has_known_neighbours():
     holes = {"loss": fine.tables["loss"].copy()}
     holes["loss"][i + 1, j] = np.nan
     assert not Search(fine.rates, fine.decays, holes, "loss").inside
+
+
+def test_a_neighbour_that_a_search_lost_is_known():
+    """All seeds NaN at the larger rate: that was evaluated, and the choice has a worse neighbour there."""
+
+    def loss(rates, decays):
+        table = np.add.outer(np.log(rates) ** 2, np.array(decays))[..., None] + np.zeros(3)
+        return {"loss": np.where(np.array(rates)[:, None, None] > 1, np.nan, table)}
+
+    found = search(loss, (0.25, 1.0, 4.0), (0.0, 1.0), by="loss")
+    assert found.rates == (0.25, 1.0, 4.0)
+    assert found.chosen == (1, 0)
+    assert found.inside
 
 
 def test_a_lost_neighbour_is_known():
