@@ -41,6 +41,7 @@ size = theory.concept_complexity(ridges, constant=2.0)
 exist = dict(alpha=0.1, sigma_w=1.0, sigma_v=2.0)
 cube = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
 table = kernels.CubeKernel.of("gaussian", 3)
+arcsine = kernels.CubeKernel.of("arcsine", 3)
 wide = rng.choice([-1.0, 1.0], (2, 2000))
 def train(objective, **words):
     words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
@@ -188,6 +189,15 @@ CASES = {
     "theory.IndicatorFunction([[0.0, 1.0]])": "expected finite coefficients",
     "theory.series_complexity([0.0, nan], epsilon=0.1)": "expected finite coefficients",
     "theory.series_smoothness('sine')": "series has dtype",
+    "size.bound(nan)": "radius=nan: it is a length, finite and at least 0",
+    "size.bound(-1.0)": "radius=-1",
+    "theory.composite_bound(size, -3.0)": "base_bound=-3: it is a length",
+    "theory.composite_bound(size, inf)": "base_bound=inf",
+    "kernels.layered_ntk(resnet, resnet.origin, X[0])": "X has shape (3,): expected some rows of 3 numbers",
+    "kernels.layered_ntk(resnet, resnet.origin, X, X[0])": "X2 has shape (3,): expected some rows of 3 numbers",
+    "theory.low_norm_parity(5, (0.0, 1.0), 8)": "coordinates=(0.0, 1.0): expected different coordinates, whole numbers",
+    "theory.padded_copies(np.full((2, 4), nan), 5, (0, 1))": "The weights hold 8 entries that are NaN or infinite",
+    "theory.padded_copies(np.ones((2, 4)), 5, (0.0, 1.0))": "whole numbers from 0 to 4",
     "theory.sign_changes(resnet, resnet.origin, X[:, :2])": "X has shape (8, 2): expected (n, 3)",
     "theory.most_flips([nan, 1.0], 1.0)": "g has entries that are NaN",
     "theory.worst_output(np.ones((2, 3)), np.ones(4), 1.0)": "Shapes A (2, 3), g (4,): expected g",
@@ -259,12 +269,23 @@ CASES = {
     "training.sharpness(lambda w: jnp.sum(w), jnp.arange(3), key=key)": "nothing to move",
 }
 
+# what the types would refuse too, and the functions take as it is meant
+TAKEN = {
+    "kernels.layered_ntk(resnet, resnet.origin, X.tolist()).shape": "(8, 8, 2, 2)",
+    "np.array_equal(*(kernels.layered_ntk(resnet, resnet.origin, x) for x in (X, X.tolist())))": "True",
+    "np.array_equal(*(kernels.layered_ntk(resnet, resnet.origin, X, x) for x in (X, X.tolist())))": "True",
+    "np.allclose(arcsine(*2 * [jnp.asarray(cube, int)]), arcsine.exact(cube), rtol=1e-6)": "True",
+    "np.allclose(arcsine(*2 * [cube.astype(int)]), arcsine.exact(cube), rtol=1e-6)": "True",
+    "np.array_equal(arcsine.exact(cube.astype(int)), arcsine.exact(cube))": "True",
+    "np.array_equal(arcsine.diag(cube.astype(int)), np.diagonal(arcsine.exact(cube)))": "True",
+    "np.allclose(arcsine.diag(jnp.asarray(cube, int)), np.diagonal(arcsine.exact(cube)), rtol=1e-6)": "True",
+}
+
 
 @pytest.fixture(scope="module")
 def said():
-    done = subprocess.run(
-        [sys.executable, "-c", SETUP], input=json.dumps(list(CASES)), capture_output=True, text=True, check=False
-    )
+    calls = json.dumps([*CASES, *TAKEN])
+    done = subprocess.run([sys.executable, "-c", SETUP], input=calls, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -274,3 +295,8 @@ def test_it_is_refused_with_what_was_given_or_expected(said, call):
     kind, message = said[call]
     assert kind == "InputError", message
     assert CASES[call] in message
+
+
+@pytest.mark.parametrize("call", TAKEN)
+def test_lists_and_whole_numbers_are_taken_for_what_they_mean(said, call):
+    assert said[call] == ["a result", TAKEN[call]]
