@@ -314,7 +314,7 @@ def figures(flips: Results, first: Results, second: Results) -> list[Figure]:
         found.append(_signs(flips))
     if len(second) >= 2:
         found += _operators(second) + _at_the_edge(second)
-    if len(first) >= 2:
+    if len(_along(first, "width")) >= 2:
         found.append(_outputs(first))
     return found
 
