@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.lab import fraction_interval, mean_interval, slope_interval
+from offtangent.lab import fraction_interval, mean_interval, ratio_interval, slope_interval
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
@@ -23,6 +23,34 @@ def test_the_mean_has_students_interval(samples, level):
 def test_one_seed_has_no_interval():
     with pytest.raises(InputError, match="at least two"):
         mean_interval(np.array([1.0]))
+
+
+def test_a_ratio_of_as_many_seeds_has_students_interval_of_its_logarithms():
+    rng = np.random.default_rng(0)
+    above, below = rng.lognormal(size=7), rng.lognormal(size=7)
+    expected = mean_interval(np.log(above / below))
+    got = ratio_interval(above, below)
+    np.testing.assert_allclose(np.log([got.value, got.low, got.high]), [expected.value, expected.low, expected.high])
+
+
+@pytest.mark.parametrize(("many", "few"), [(10, 3), (2, 5), (4, 20)])
+def test_a_ratio_of_more_seeds_to_fewer_has_welchs_interval(many, few):
+    rng = np.random.default_rng(many)
+    above, below = rng.lognormal(0.0, 0.3, many), rng.lognormal(1.0, 0.05, few)
+    expected = scipy.stats.ttest_ind(np.log(above), np.log(below), equal_var=False).confidence_interval(0.9)
+    got = ratio_interval(above, below, level=0.9)
+    np.testing.assert_allclose(np.log([got.low, got.high]), [expected.low, expected.high], rtol=1e-9)
+    assert np.log(got.value) == pytest.approx(np.log(above).mean() - np.log(below).mean())
+
+
+def test_a_ratio_to_one_seed_has_no_interval():
+    with pytest.raises(InputError, match="at least two"):
+        ratio_interval(np.array([1.0, 2.0]), np.array([1.0]))
+
+
+def test_seeds_that_agree_have_an_interval_of_no_width():
+    got = ratio_interval(np.array([2.0, 2.0, 2.0]), np.array([1.0, 1.0]))
+    assert (got.low, got.value, got.high) == pytest.approx((2.0, 2.0, 2.0))
 
 
 @given(st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))

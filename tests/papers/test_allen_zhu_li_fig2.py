@@ -89,7 +89,7 @@ def test_where_the_paper_gives_n_networks_have_more_seeds():
     assert seeds["version 1", "2layer (NTK)", 1000] == seeds["later", "3resnet", 1000] == 3
 
 
-def test_methods_of_different_seeds_are_compared_on_those_that_they_share():
+def test_methods_with_fewer_seeds_than_the_resnet_are_compared_too():
     pairs = []
     for cell, data in planted():
         if cell.method in _methods.NETWORKS:

@@ -56,14 +56,34 @@ def slope_interval(sizes: Float[np.ndarray, "k"], values: Float[np.ndarray, "s k
     return mean_interval(np.round(slopes, 12), level=level)
 
 
-def ratio_interval(above: Float[np.ndarray, "s"], below: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:
+def ratio_interval(above: Float[np.ndarray, "s"], below: Float[np.ndarray, "t"], *, level: float = 0.95) -> Interval:
     """The geometric mean of a ratio over seeds, with Student's interval of its logarithms.
+
+    Seeds are compared one by one. Where one side has more of them, their geometric means are, with Welch's interval.
 
     >>> ratio_interval(np.array([2.0, 8.0]), np.array([1.0, 1.0])).value
     4.0
+    >>> ratio_interval(np.array([2.0, 4.0, 8.0]), np.array([1.0, 1.0])).value
+    4.0
     """
-    found = mean_interval(np.log(np.asarray(above, np.float64) / below), level=level)
+    first, second = (np.log(np.asarray(side, np.float64)) for side in (above, below))
+    paired = len(first) == len(second)
+    found = mean_interval(first - second, level=level) if paired else _welch(first, second, level)
     return Interval(*(float(np.exp(one)) for one in (found.value, found.low, found.high)))
+
+
+def _welch(first: Float[np.ndarray, "s"], second: Float[np.ndarray, "t"], level: float) -> Interval:
+    """The difference of two means, with the degrees of freedom of Welch and Satterthwaite."""
+    sides = [mean_interval(side, level=level) for side in (first, second)]  # refuses a single sample
+    import scipy.special
+
+    squares = np.array([side.var(ddof=1) / len(side) for side in (first, second)])
+    freedom = squares.sum() ** 2 / max(
+        float((squares**2 / [len(first) - 1, len(second) - 1]).sum()), np.finfo(float).tiny
+    )
+    half = float(scipy.special.stdtrit(max(freedom, 1.0), 0.5 + level / 2) * np.sqrt(squares.sum()))
+    value = sides[0].value - sides[1].value
+    return Interval(value, value - half, value + half)
 
 
 def fraction_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:

@@ -152,7 +152,9 @@ def _against_samples(panel: _Panel) -> list[Claim]:
     if panel.target == "small":  # of which the paper says nothing
         return found
     run = f", of {len(panel.others(at)) + 1} that were run there" if missing else ""
-    ratios = {method: _ratio(panel.errors("3resnet", at), panel.errors(method, at)) for method in panel.others(at)}
+    ratios = {
+        method: ratio_interval(panel.errors("3resnet", at), panel.errors(method, at)) for method in panel.others(at)
+    }
     closest = max(ratios, key=lambda method: ratios[method].high)
     return [
         *found,
@@ -161,8 +163,8 @@ def _against_samples(panel: _Panel) -> list[Claim]:
             ratios[closest], 1.0, strict=True, **words,
             inside=panel.settled("3resnet", at) and panel.all_settled(at),
             statement=f"{head}at this N, {at}, 3resnet's error is below that of every other method{run}",
-            measured="geometric mean of its error over that of the closest one, "
-            f"{closest}, {panel.over(closest, at)}, {panel.where}",
+            measured=f"geometric mean of its error, {len(panel.errors('3resnet', at))} seeds, over that of the closest "
+            f"one, {closest}, {panel.over(closest, at)}, {panel.where}",
             note=f"At every N, its mean error over the best other method's: {panel.ratios()}.",
         ),
     ]  # fmt: skip
@@ -182,12 +184,6 @@ def _no_other(panel: _Panel, at: Any, **words: Any) -> Claim:
         f"{panel.where}",
         note=f"At N = {at}: {means}. {_choice(panel, lowest, at)}",
     )  # fmt: skip
-
-
-def _ratio(ours: Float[np.ndarray, " s"], theirs: Float[np.ndarray, " t"]) -> Interval:
-    """Over the seeds that both have."""
-    both = min(len(ours), len(theirs))
-    return ratio_interval(ours[:both], theirs[:both])
 
 
 def _with_a_thousand(panel: _Panel) -> list[Claim]:
