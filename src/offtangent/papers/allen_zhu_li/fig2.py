@@ -17,8 +17,8 @@ best of these in steps of 2 and 3; it has three seeds, ten for networks at N = 1
 unknowns, two N for the later target, and products in TF32. `laptop` runs 40 and 40 with 160 neurons, ten seeds of the
 ResNet at N = 1000, whose errors vary most, and of tangent kernels, systems of Nk unknowns, two there and none at
 N = 2000; `smoke` has 4 outputs in 16 dimensions, where a three-layer network comes below kα² too, and four of the
-methods. What the paper says of 1000 samples, and that α/β = 1 is tolerated, is judged with the paper's epochs alone, and
-nothing is judged by a network on the edge of its grid.
+methods. What the paper says of 1000 samples, and that α/β = 1 is tolerated, is judged with the paper's epochs alone,
+and nothing is judged by a network on the edge of its grid.
 """
 
 from collections.abc import Mapping
