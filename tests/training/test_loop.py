@@ -262,12 +262,20 @@ def test_a_loss_that_becomes_nan_is_divergence():
     assert caught.value.largest_stable_rate == np.inf
 
 
-@pytest.mark.parametrize("where", ["X", "y", "params"])
-def test_a_loss_that_is_nan_from_the_start_is_refused_as_bad_input(regression, least_squares, where):
-    X, y, w = (part.copy() for part in (*regression, START))
-    {"X": X[0], "y": y, "params": w}[where][0] = np.nan
+def test_a_loss_that_is_nan_from_the_start_is_refused_as_bad_input(regression, least_squares):
     with pytest.raises(InputError, match="before the first step"):
-        train(least_squares, w, X, y, optimiser=SGD, steps=3)
+        train(least_squares, np.full_like(START, np.nan), *regression, optimiser=SGD, steps=3)
+
+
+@pytest.mark.parametrize("where", ["X", "y"])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_data_that_are_not_finite_are_refused_and_no_batch_that_meets_them_late_diverges(
+    regression, least_squares, where, value
+):
+    X, y = (part.copy() for part in regression)
+    {"X": X[-1:, 0], "y": y[-1:]}[where][0] = value
+    with pytest.raises(InputError, match=f"^{where} is NaN or infinite in 1 of its .* row {len(X) - 1} "):
+        train(least_squares, START, X, y, optimiser=SGD, steps=3, batch=1, key=jax.random.key(0))
 
 
 def test_a_start_at_loss_zero_is_no_divergence_when_noise_is_added(least_squares):

@@ -219,6 +219,9 @@ class Hierarchy:
             check_real(name, getattr(self, name))
         if not (0 <= self.alpha < math.inf and 0 <= self.beta < math.inf):
             raise InputError(f"alpha={self.alpha:g}, beta={self.beta:g}: both are at least 0 and finite.")
+        k, inputs = getattr(self.base, "outputs", None), getattr(self.composite, "dim", None)
+        if None not in (k, inputs) and k != inputs:
+            raise InputError(f"F has {k} outputs and G takes {inputs} inputs: G(F) wants as many.")
 
     def __call__(self, X: object) -> Float[np.ndarray, "n k"]:
         first, second = self.parts(X)

@@ -109,7 +109,8 @@ class Claim:
         """What is expected, for a table; outside the hypothesis, where no verdict tells, with whether it is met."""
         if self.verdict is not Verdict.OUTSIDE:
             return self.expected or "–"
-        return f"{self.expected} ({'met all the same' if self.met else 'not met'})"
+        missed = "not met" if self.interval is None else "not met by all of the interval"
+        return f"{self.expected} ({'met all the same' if self.met else missed})"
 
     @property
     def number(self) -> str:

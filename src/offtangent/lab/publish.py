@@ -72,7 +72,9 @@ def publish(chapters: Sequence[Chapter], path: Path, facts: Mapping[str, str], s
     page = Page(
         f"offtangent: {chapters[0].title}" if own else "offtangent: the papers, measured",
         "What a neural network learns on, and beyond, its tangent kernel. Every statement stands next to what was "
-        "measured; “outside the hypothesis” marks a number measured where the theorem promises nothing.",
+        "measured, and holds where all of a measured interval lies on the right side. “Outside the hypothesis” marks a "
+        "number measured where the theorem promises nothing, “refuted as printed” a misprint, whose correction is a "
+        "claim of its own.",
         sections,
         {"offtangent": offtangent.__version__, **facts},
         (Table("Claims by verdict", columns, rows),) if rows else (),

@@ -96,6 +96,13 @@ def signs(X: object) -> Float[np.ndarray, "n d"]:
     """The signs of corners of a cube {±a}^d, any a > 0, or an InputError."""
     rows = np.asarray(X, np.float64)
     size = np.abs(rows)
+    if rows.ndim == 1:
+        raise InputError(
+            f"X has shape {rows.shape}: expected rows, the corners of a cube; for one of them, X[None, :]."
+        )
+    if bad := int((~np.isfinite(rows)).sum()):
+        row = int(np.argwhere(~np.isfinite(rows))[0, 0])
+        raise InputError(f"X is NaN or infinite in {bad} of its entries, first in row {row} (counted from 0).")
     if rows.ndim != 2 or not rows.size or not size.min() > 0 or size.max() > size.min() * (1 + 1e-9):
         raise InputError(
             f"X of shape {rows.shape} is no set of corners of a cube: expected rows with all entries ±a, such as "

@@ -153,20 +153,17 @@ def search(
             raise InputError(f"{name}={values}: a grid to be widened has two entries or more, and rises.")
     if rates[0] <= 0 or decays[0] < 0:
         raise InputError(f"rates={rates}, decays={decays}: rates are positive, and decays not negative.")
-    first = evaluate(rates, decays)
-    if by not in first:
-        raise InputError(f"by={by!r}: the tables are {', '.join(map(repr, first))}.")
-    tables = _lost_as_infinite(first, by)
+    tables = _evaluated(evaluate, rates, decays, by)
     for _ in range(MOST):
         found = Search(rates, decays, tables, by)
         slow, fast, weak, strong = _edges(found.chosen, rates, decays)
         if slow or fast:
             new = (rates[0] ** 2 / rates[1],) if slow else (rates[-1] ** 2 / rates[-2],)
-            tables = _joined(tables, _lost_as_infinite(evaluate(new, decays), by), 0, first=slow)
+            tables = _joined(tables, _evaluated(evaluate, new, decays, by), 0, first=slow)
             rates = new + rates if slow else rates + new
         elif weak or strong:
             new = (decays[0] ** 2 / decays[1],) if weak else (decays[-1] * _ratio(decays),)
-            tables = _joined(tables, _lost_as_infinite(evaluate(rates, new), by), 1, first=weak)
+            tables = _joined(tables, _evaluated(evaluate, rates, new, by), 1, first=weak)
             decays = new + decays if weak else decays + new
         else:
             break
@@ -196,13 +193,32 @@ def refine(
     rates, decays = _between(found.rates, i), _between(found.decays, j)
     found = Search(found.rates, found.decays, _lost_as_infinite(found.tables, found.by), found.by)
     for _ in range(MOST):
-        found = _merged(found, rates, decays, _lost_as_infinite(evaluate(rates, decays), found.by))
+        found = _merged(found, rates, decays, _evaluated(evaluate, rates, decays, found.by))
         i, j = found.chosen
         near = _around(found.rates, i), _around(found.decays, j)
         if found.inside or near == (rates, decays):  # a grid of one entry cannot be widened
             break
         rates, decays = near
     return found
+
+
+def _evaluated(
+    evaluate: Callable[[tuple[float, ...], tuple[float, ...]], Mapping[str, np.ndarray]],
+    rates: tuple[float, ...],
+    decays: tuple[float, ...],
+    by: str,
+) -> dict[str, np.ndarray]:
+    """The tables of a grid, or an InputError where they are none."""
+    found = evaluate(rates, decays)
+    if by not in found:
+        raise InputError(f"by={by!r}: the tables are {', '.join(map(repr, found))}.")
+    for name, table in found.items():
+        if np.shape(table)[:2] != (len(rates), len(decays)):
+            raise InputError(
+                f"evaluate gives {name!r} the shape {np.shape(table)} for {len(rates)} rates and {len(decays)} decays: "
+                f"expected ({len(rates)}, {len(decays)}, …), an entry for each rate and each decay."
+            )
+    return _lost_as_infinite(found, by)
 
 
 def _lost_as_infinite(tables: Mapping[str, np.ndarray], by: str) -> dict[str, np.ndarray]:

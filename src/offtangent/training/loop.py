@@ -118,6 +118,8 @@ def train(
     params = jax.tree.map(jnp.asarray, params)
     dtype = jax.tree.leaves(params)[0].dtype
     X, y = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
+    _check_finite("X", X)
+    _check_finite("y", y)
     key = jax.random.key(0) if key is None else key  # full batches draw nothing
 
     with jax.default_matmul_precision(precision):
@@ -278,6 +280,17 @@ def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tup
             f"{str(error).rstrip('.')}. "
             "An objective takes parameters, inputs and labels; HalfSquares(f) makes one from f(params, X)."
         ) from error
+
+
+def _check_finite(name: str, values: Float[Array, "n *rest"]) -> None:
+    """NaN in the data would look like a training that diverges."""
+    sound = np.asarray(jnp.isfinite(values).all(axis=tuple(range(1, values.ndim))))
+    if not sound.all():
+        rows = np.flatnonzero(~sound)
+        raise InputError(
+            f"{name} is NaN or infinite in {len(rows)} of its {len(sound)} rows, first in row {rows[0]} (counted from "
+            "0). Drop those rows, of X and of y, or fill in what is missing."
+        )
 
 
 def _check(

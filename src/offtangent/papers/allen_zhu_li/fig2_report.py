@@ -281,7 +281,7 @@ def _figure(panel: _Panel) -> Figure:
         f"{panel.where}{samples}; lines: means over seeds, bands: all seeds. kα²: the error of one who knows F and "
         "nothing of αG(F)."
     )
-    if panel.panel == "b" and any(panel.others(m) for m in panel.places("3resnet")):
+    if panel.panel == "b" and any(len(panel.places(method)) > 1 for method in panel.methods if method != "3resnet"):
         caption += f" 3resnet's error over the best other method's: {panel.ratios()}."
     short = [method for method in panel.methods if len(panel.places(method)) < len(panel.places("3resnet"))]
     if short and panel.panel == "a":
