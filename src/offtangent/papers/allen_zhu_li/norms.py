@@ -15,7 +15,7 @@ with 12.5√d, or 0.011 with 13.8√d. The best of a grid is told as the paper h
 its own; the grid is widened where these find it on an edge, unless it is no better than F = 0.
 
 The 0.69 is a matter of patience and of luck. After Figure 2's 400 + 400 epochs some networks have found the parity, and
-which they are differs from one run on a GPU to the next, whose sums are rounded otherwise: the best test error was
+which they are differed between two runs of the same training on a GPU (why, we did not test): the best test error was
 0.0085 with a norm of $17.1\sqrt d$ (m = 500, rate 20) in one, 0.043 with $26.6\sqrt d$ (m = 200, rate 10) in the other,
 which is the record. With 2000 + 2000 epochs most seeds of m = 200 have it, with norms down to 1.09 and 1.25 times the
 hand-built network's; one as small as that none has. The paper tells neither the start nor the momentum nor the epochs
