@@ -7,7 +7,7 @@ import scipy.linalg
 
 from offtangent._errors import InputError
 from offtangent.linalg import inverse_quadratic
-from offtangent.linalg.bracket import Floor, bracket, cholesky_floor, matrix_product
+from offtangent.linalg.bracket import Floor, bracket, cholesky_floor, factorise, matrix_product
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -163,3 +163,30 @@ def test_a_vector_it_cannot_work_with_is_refused(y, message):
 def test_a_matrix_that_is_not_symmetric_is_refused(A):
     with pytest.raises(InputError, match="not symmetric"):
         inverse_quadratic(A, np.ones(2))
+
+
+@pytest.fixture
+def as_scipy_1_18_answers(monkeypatch):
+    """cho_factor with rows one after another and a 0-dimensional array for its bool, under any SciPy."""
+    present = scipy.linalg.cho_factor  # noqa: TID251
+
+    def answer(*args, **options):
+        factor, lower = present(*args, **options)
+        return np.ascontiguousarray(factor), np.array(bool(lower))
+
+    monkeypatch.setattr(scipy.linalg, "cho_factor", answer)
+
+
+@pytest.mark.usefixtures("as_scipy_1_18_answers")
+def test_a_factor_is_a_matrix_in_fortran_order_and_a_bool_under_every_scipy():
+    factor, lower = factorise(np.array([[4.0, 2.0], [2.0, 5.0]]))
+    assert lower is True
+    assert factor.flags.f_contiguous
+    np.testing.assert_allclose(np.tril(factor), [[2.0, 0.0], [1.0, 2.0]])
+
+
+@pytest.mark.usefixtures("as_scipy_1_18_answers")
+def test_a_bracket_holds_under_every_scipy():
+    A, y, _ = case(10)
+    assert holds(inverse_quadratic(A, y), truth(A, y))
+    assert cholesky_floor(A).certified

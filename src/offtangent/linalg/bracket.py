@@ -97,13 +97,13 @@ def cholesky_floor(A: Float[np.ndarray, "n n"], factor: tuple[np.ndarray, bool] 
     """A proven lower bound for λ_min of a stored matrix: A − σI has a Cholesky factor in floating point.
 
     If the factorisation runs to its end, λ_min(A − σI) ≥ −γ tr(A), γ = (n+2)ε/(1 − (n+2)ε) (Rump 2006). σ is tried
-    at nine tenths of an estimate, which inverse iteration on `factor` (scipy's cho_factor of A) finds, then at less.
+    at nine tenths of an estimate, which inverse iteration on `factor` (the `cholesky_factor` of A) finds, then at less.
     Time n³/3 for each trial.
     """
     n, trace = len(A), float(np.trace(A))
     gamma = (n + 2) * EPS / (1 - (n + 2) * EPS)
     slack = gamma * trace + 2 * EPS * float(np.abs(A.diagonal()).max())
-    factor = scipy.linalg.cho_factor(A, lower=True) if factor is None else factor
+    factor = cholesky_factor(A, lower=True) if factor is None else factor
     estimate = _smallest(factor, n)
     for share in (0.9, 0.5, 0.1):
         sigma = share * estimate
@@ -151,10 +151,20 @@ def right_sides(b: Any, n: int) -> Float[np.ndarray, "n c"]:
     return b.reshape(n, -1)
 
 
+def cholesky_factor(A: Float[np.ndarray, "n n"], *, lower: bool) -> tuple[Float[np.ndarray, "n n"], bool]:
+    """SciPy's cho_factor, the same whatever its release: a matrix in Fortran's order, and a plain bool. Time n³/3.
+
+    SciPy 1.18 answers with rows one after another and with array(True). LAPACK then copies the matrix in every solve,
+    which makes a solve three times as slow at n = 2500, and a 0-dimensional array is no bool.
+    """
+    factor, is_lower = scipy.linalg.cho_factor(A, lower=lower)  # noqa: TID251
+    return np.asfortranarray(factor), bool(is_lower)
+
+
 def factorise(A: Float[np.ndarray, "n n"]) -> tuple[np.ndarray, bool]:
-    """The cho_factor of SciPy, or an InputError with the numbers if A is singular to rounding. Time n³/3."""
+    """The lower `cholesky_factor`, or an InputError with the numbers if A is singular to rounding. Time n³/3."""
     try:
-        factor = scipy.linalg.cho_factor(A, lower=True)
+        factor = cholesky_factor(A, lower=True)
     except np.linalg.LinAlgError as error:
         raise singular(len(A), f"its Cholesky factorisation breaks down: {error}") from None
     size = np.linalg.norm(A, 1)

@@ -11,7 +11,6 @@ nor does what follows for the error of every one of them: `MemorisingSolution.fl
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -22,6 +21,7 @@ from offtangent._errors import InputError
 from offtangent.data.checks import check_numbers
 from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels.regression import check_targets
+from offtangent.linalg.bracket import cholesky_factor
 from offtangent.special.boolean import krawtchouk_matrix, signs, subsets
 from offtangent.theory.kernel_limits import check_alpha, check_sizes
 
@@ -168,19 +168,19 @@ def memorise_on_top(X: object, Y: object, degree: int, coefficients: Float[np.nd
     if level == 0 or smallest <= SINGULAR:
         reason = "λ_o = 0" if level == 0 else _why_singular(corners, degree, int(chosen.sum()))
         raise InputError(f"There is no memorising solution on the top {int(chosen.sum())} subsets: {reason}")
-    spread = features.T @ scipy.linalg.cho_solve(scipy.linalg.cho_factor(G), targets)
+    spread = features.T @ scipy.linalg.cho_solve(cholesky_factor(G, lower=False), targets)
     return SubsetSolution(level, every[chosen], spread / sizes[chosen, None], sizes[chosen], smallest)
 
 
-def _factor(G: Float[np.ndarray, "n n"]) -> Any:
+def _factor(G: Float[np.ndarray, "n n"]) -> tuple[np.ndarray, bool] | None:
     """The Cholesky factor, or None where rounding leaves none."""
     try:
-        return scipy.linalg.cho_factor(G)
+        return cholesky_factor(G, lower=False)
     except np.linalg.LinAlgError:
         return None
 
 
-def _smallest(G: Float[np.ndarray, "n n"], factor: Any) -> float:
+def _smallest(G: Float[np.ndarray, "n n"], factor: tuple[np.ndarray, bool]) -> float:
     """λ_min(G): of a large matrix by Lanczos on its inverse, which costs less than the factor did."""
     if len(G) <= DENSE:
         return float(np.linalg.eigvalsh(G)[0])

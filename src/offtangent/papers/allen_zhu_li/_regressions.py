@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
+from offtangent.linalg.bracket import cholesky_factor
 from offtangent.linalg.lanczos import Krylov, lanczos
 
 AT_ONCE = 4  # ridges in one program
@@ -112,7 +113,7 @@ def _solver(K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"]) -> _Solver
 
 def _factorised(K: Float[np.ndarray, "n n"], Y: Float[np.ndarray, "n k"], ridge: float) -> Float[np.ndarray, "n k"]:
     try:
-        factor = scipy.linalg.cho_factor(K + ridge * np.eye(len(K)))
+        factor = cholesky_factor(K + ridge * np.eye(len(K)), lower=False)
     except scipy.linalg.LinAlgError:  # as a device says it
         return np.full(Y.shape, np.nan)
     return np.asarray(scipy.linalg.cho_solve(factor, Y))
