@@ -22,8 +22,11 @@ def test_a_hundred_kills_lose_no_finished_cell(drive, write_sweep, tmp_path):
 
 
 def test_killed_runs_leave_no_worker_and_lose_no_finished_cell(drive, write_sweep, tmp_path):
-    """With two workers a kill costs at most the two cells that were running."""
-    sweep = write_sweep(cells=24, size=3000, seconds=0.02)
+    """With two workers a kill costs at most the two cells that were running.
+
+    The kills come within 1.1 s of work altogether, and two workers need 1.4 s: none may find the run at its end.
+    """
+    sweep = write_sweep(cells=24, size=3000, seconds=0.12)
     told = drive("pools", sweep.path, tmp_path / "killed", 4)
     print(told)
     assert told["finished_cells_run_again"] == 0
