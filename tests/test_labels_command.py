@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -122,10 +123,18 @@ def with_entry(value: float) -> np.ndarray:
         (X, Y, ("--preprocess", "whitened"), r"expected one of 'raw'"),
         (X, Y, ("--label", "species"), r"expected X and species"),
         (X, np.arange(40.0), ("--task", "classification"), r"too many for classes"),
+        (X, Y, ("--ridge", "1e308"), r"ridge=1e\+308 leaves nothing of a kernel whose entries are 0\.5"),
+        (X, Y, ("--seed", str(2**70)), r"Invalid value for '--seed'"),
+        (X, Y, ("--seed", str(2**32)), r"Invalid value for '--seed'"),
+        (X, Y, ("--limit", "0"), r"Invalid value for '--limit'"),
+        (X, Y, ("--rows-at-once", "9"), r"rows_at_once=9.* at least 10"),
+        (X, 1.7e308 * Y, ("--task", "regression"), r"further apart than float64 can say"),
+        (1.7e308 * np.sign(X), Y, ("--preprocess", "raw", "--ridge", "1"), r"longer than float64 can say"),
     ],
     ids=[
         "nan", "infinite", "nan label", "lengths", "one class", "n=1", "n=0", "all equal", "zero row", "parallel",
-        "task", "kernel", "ridge", "preprocess", "label", "too many classes",
+        "task", "kernel", "ridge", "preprocess", "label", "too many classes", "huge ridge", "huge seed",
+        "seed beyond 32 bits", "limit", "rows at once", "labels too far apart", "rows too long",
     ],
 )  # fmt: skip
 def test_bad_data_is_refused_without_a_traceback_and_with_2(
@@ -177,6 +186,39 @@ def test_a_read_only_folder_is_refused(saved: Path, tmp_path: Path) -> None:
     result = run(saved, "--out", tmp_path / "closed")
     assert result.exit_code == 2
     assert "cannot be written" in told(result)
+
+
+@pytest.mark.parametrize("label", ["--1", "9" * 5000])
+def test_a_label_that_is_no_column_is_refused(label: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n3,4\n")
+    result = run(tmp_path / "mine.csv", f"--label={label}", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "has no column" in told(result)
+
+
+def test_classes_that_short_numbers_would_merge_are_told_apart(tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", X=X, y=np.where(Y > 0, 10_000_001, 10_000_000))
+    found = json.loads(run(tmp_path / "mine.npz", "--json", "--out", tmp_path / "out").stdout)
+    assert found["classes"] == {"10000000": int(sum(Y < 0)), "10000001": int(sum(Y > 0))}
+
+
+def test_more_data_than_the_limit_are_refused_and_read_with_a_higher_one(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "mine.npz", X=np.hstack([X, np.zeros((40, 5000))]), y=Y)
+    result = run(tmp_path / "mine.npz", "--limit", "1", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "2 MB of data, unpacked: more than the limit of 1 MB" in told(result)
+    assert "raise the limit: --limit 2" in told(result)
+    assert run(tmp_path / "mine.npz", "--limit", "2", "--out", tmp_path / "out").exit_code == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_names_of_files_that_are_no_text_are_shown_all_the_same(saved: Path, tmp_path: Path) -> None:
+    odd, folder = (os.fsdecode(os.fsencode(tmp_path / name) + b"\xff") for name in ("mine", "out"))
+    saved.rename(f"{odd}.npz")
+    result = run(f"{odd}.npz", "--out", folder)
+    assert result.exit_code == 0, result.output
+    assert "mine\ufffd.npz" in result.output
+    assert "mine\ufffd.npz" in (Path(folder) / "labels.html").read_text()
 
 
 def test_help_has_an_example() -> None:

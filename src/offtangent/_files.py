@@ -4,6 +4,8 @@ import os
 import secrets
 from pathlib import Path
 
+# Megabytes of data that are read of a user's file unless more are asked for: 60 000 rows of 784 float64 take 376.
+READ_LIMIT = 512
 TEMPORARY = ".part"  # suffix of a file that is still being written
 
 
@@ -26,6 +28,15 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def shown(path: str | Path) -> str:
+    """A path as text that can be printed and written: names of files may hold bytes that are no text.
+
+    >>> shown("mine.csv"), shown("b\udcff.csv")
+    ('mine.csv', 'b\ufffd.csv')
+    """
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from offtangent import __version__
 from offtangent._errors import InputError
+from offtangent._files import READ_LIMIT, shown
 
 if TYPE_CHECKING:
     from offtangent.theory import LabelAnalysis
@@ -49,7 +50,10 @@ def labels(
     rows_at_once: Annotated[
         int | None, typer.Option(help="Larger data are predicted in random parts of this size; default: up to 12000.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of shuffles and parts.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of shuffles and parts.", min=0, max=2**32 - 1)] = 0,
+    limit: Annotated[
+        int, typer.Option(help="Megabytes of data, unpacked, above which a file is not read.", min=1)
+    ] = READ_LIMIT,
     folder: Annotated[Path, typer.Option("--out", help="Where the page and the numbers are written.")] = Path(
         "offtangent-labels"
     ),
@@ -65,12 +69,11 @@ def labels(
 
     with _shown() as watch:
         watch(f"reading {file}")
-        data = load(file, labels=label)
+        data = load(file, labels=label, limit=limit)
         check_folder(folder)
         watch("loading the library")
         import jax
 
-        from offtangent.kernels import named_kernel
         from offtangent.theory import analyse_labels
 
         found = analyse_labels(
@@ -80,7 +83,7 @@ def labels(
             classes=data.classes,
             preprocess=preprocess,
             bias=bias,
-            kernel=named_kernel(kernel),
+            kernel=kernel,
             ridge=ridge,
             rows_at_once=rows_at_once,
             key=jax.random.key(seed),
@@ -89,7 +92,7 @@ def labels(
         watch("writing the page")
         page = _write(found, data.source, folder)
     if as_json:
-        told = found.summary() | {"file": str(data.source), "report": str(page) if page else None}
+        told = found.summary() | {"file": shown(data.source), "report": shown(page) if page else None}
         print(json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False))
     else:
         _print(found, data.source, page)
@@ -111,17 +114,17 @@ def _write(found: "LabelAnalysis", source: Path, folder: Path) -> Path | None:
     from offtangent._files import write_whole
 
     facts = {
-        "file": str(source),
+        "file": shown(source),
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "offtangent": __version__,
-        "command": "offtangent " + " ".join(sys.argv[1:]),
+        "command": "offtangent " + " ".join(map(shown, sys.argv[1:])),
     }
     try:
         write_whole(folder / NUMBERS, json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
         from offtangent.report import write
         from offtangent.report.labels import labels_page
 
-        return write(labels_page(found, source.name, facts), folder / PAGE).resolve()
+        return write(labels_page(found, shown(source.name), facts), folder / PAGE).resolve()
     except ImportError as error:
         err.print(Text(f"No page was written: {error}.", style="yellow"))
         return None
@@ -138,7 +141,7 @@ def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
     else:
         counts = [f"{name}: {count}" for name, count in zip(found.classes, found.counts or (), strict=True)]
         kind = f"{len(counts)} classes ({', '.join(counts[:10])}{', …' if len(counts) > 10 else ''})"
-    out.print(Text(f"{source}: {found.n} rows, {found.features} features, {kind}"), soft_wrap=True)
+    out.print(Text(f"{shown(source)}: {found.n} rows, {found.features} features, {kind}"), soft_wrap=True)
     out.print(Text(f"Inputs: {describe(found.preprocessing)}. Kernel: {found.kernel}."), soft_wrap=True)
     table = Table(box=None, pad_edge=False, show_header=False)
     for question, answer in answers(found):
@@ -153,7 +156,7 @@ def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
     if found.rows < len(found.merged.X):
         out.print(f"Spectrum, complexity and training are those of {found.rows} random rows.")
     if page:
-        out.print(Text(f"Report: {page}"), soft_wrap=True)
+        out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
 
 
 @contextmanager

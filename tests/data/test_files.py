@@ -1,5 +1,8 @@
 import builtins
+import io
 import pickle
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from offtangent._errors import InputError
 from offtangent.data import load
+from offtangent.data._limit import Limit
 
 X = np.array([[1.5, -2.0], [3.0, 4.0], [0.0, 1e-3]])
 Y = np.array([1.0, -1.0, 1.0])
@@ -245,3 +249,167 @@ def test_wrong_shapes_are_refused_with_the_file_named(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.ones((3, 2, 2)), y=Y)
     with pytest.raises(InputError, match=r"a.npz: X has shape \(3, 2, 2\)"):
         load(tmp_path / "a.npz")
+
+
+def test_parquet_columns_in_any_order_of_their_names(tmp_path):
+    loaded = load(parquet(tmp_path / "a.parquet", y=[1, -1, 1], b=[1, 2, 3], a=[4, 5, 6]), labels="y")
+    assert same(loaded, [[1, 4], [2, 5], [3, 6]])
+    assert loaded.features == ("b", "a")
+
+
+@pytest.mark.parametrize("labels", [[[1], [1, 2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}]])
+def test_parquet_labels_that_are_lists_or_structures_are_refused(tmp_path, labels):
+    with pytest.raises(InputError, match="expected one number or text for each row"):
+        load(parquet(tmp_path / "a.parquet", x=[1, 2, 3], label=labels))
+
+
+def test_parquet_with_two_stored_indices_of_one_name(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    names = ["__index_level_0__", "x", "y", "__index_level_0__"]
+    columns = [pa.array(values) for values in ([7, 8, 9], [1, 2, 3], [1, -1, 1], [7, 8, 9])]
+    pyarrow.parquet.write_table(pa.Table.from_arrays(columns, names=names), tmp_path / "a.parquet")
+    assert same(load(tmp_path / "a.parquet"), [[1], [2], [3]])
+
+
+@pytest.mark.parametrize("labels", ["--1", "---3", "9" * 5000, "-" + "9" * 5000, "-"])
+def test_label_columns_that_are_no_positions_are_refused(tmp_path, labels):
+    with pytest.raises(InputError, match="has no column '"):
+        load(written(tmp_path / "a.csv", "a,b\n1,2\n3,4\n"), labels=labels)
+
+
+def test_labels_that_float64_would_merge_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=np.array([2**60, 2**60 + 1, 2**60]))
+    with pytest.raises(InputError, match=r"2 different whole numbers.*only 1 of them"):
+        load(tmp_path / "a.npz")
+    with pytest.raises(InputError, match="2 different whole numbers"):
+        load(written(tmp_path / "a.csv", f"1,{10**17}\n2,{10**17 + 1}\n3,{10**17}\n"))
+
+
+def test_labels_that_are_bytes_but_no_text_stay_different(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=np.array([b"\xfe", b"\xff", b"\xfe"]))
+    assert load(tmp_path / "a.npz").classes == ("\\xfe", "\\xff")
+
+
+def test_blank_labels_of_an_npz_are_refused_as_those_of_a_csv(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=np.array(["", "b", ""]))
+    with pytest.raises(InputError, match="2 rows are without a label"):
+        load(tmp_path / "a.npz")
+
+
+def test_one_long_label_costs_the_others_no_room(tmp_path):
+    # As an array of text these would take 4 bytes × 100 000 × 5 000 rows: 2 GB.
+    rows = "".join(f"{i},{'xy'[i % 2]}\n" for i in range(5000))
+    tracemalloc.start()
+    loaded = load(written(tmp_path / "a.csv", rows + f"1,{'z' * 100_000}\n"))
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+    assert len(loaded.classes) == 3
+
+
+def npy(shape, kind="<f8"):
+    """The bytes of an array's file with this head and nothing behind it."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def zipped(path, content, method=zipfile.ZIP_DEFLATED):
+    """An .npz whose inputs are these bytes."""
+    labels = io.BytesIO()
+    np.save(labels, Y)
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("X.npy", content)
+        archive.writestr("y.npy", labels.getvalue())
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy((2**70, 3)),
+        npy((True, 3)),
+        npy((2**40, 3), "<U0"),
+        b"\x93NUMPY\x02\x00" + (9000).to_bytes(4, "little") + b"(" * 9000,
+        b"hello",
+        b"",
+    ],
+    ids=["huge", "true", "empty entries", "unclosed", "text", "nothing"],
+)
+def test_archives_with_a_faulty_array_are_refused(tmp_path, content):
+    with pytest.raises(InputError, match=r"a.npz (is damaged|holds an array)"):
+        load(zipped(tmp_path / "a.npz", content))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archives_packed_as_numpy_does_not_are_refused(tmp_path, method):
+    with pytest.raises(InputError, match="packed in another way"):
+        load(zipped(tmp_path / "a.npz", npy((3, 2)) + X.tobytes(), method))
+
+
+@pytest.mark.parametrize(("place", "value"), [(8, 1), (10, 97), (6, 193)], ids=["encrypted", "method", "version"])
+def test_archives_that_are_encrypted_or_of_another_version_are_refused(tmp_path, place, value):
+    path = zipped(tmp_path / "a.npz", npy((3, 2)) + X.tobytes())
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + place] = value
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"encrypted|damaged"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "~nobody-at-all/a.csv"])
+def test_names_that_no_file_can_have_are_refused(name):
+    with pytest.raises(InputError, match="There is no file"):
+        load(name)
+
+
+def large(tmp_path, kind):
+    """A file of a few kilobytes that holds 8 MB of numbers."""
+    numbers, labels = np.zeros((100_000, 10)), np.arange(100_000) % 2
+    path = tmp_path / f"a.{kind}"
+    if kind == "npz":
+        np.savez_compressed(path, X=numbers, y=labels)
+    elif kind == "parquet":
+        parquet(path, **{f"c{i}": column for i, column in enumerate(numbers.T)}, y=labels)
+    else:
+        np.savetxt(path, np.c_[numbers, labels], fmt="%d", delimiter=",")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet", "csv"])
+def test_more_data_than_the_limit_are_refused_with_how_to_raise_it(tmp_path, kind):
+    path = large(tmp_path, kind)
+    with pytest.raises(InputError, match=r"limit of 3 MB.*--limit \d+ on the command line, limit=\d+ in Python"):
+        load(path, limit=3)
+    assert load(path, limit=10).X.shape == (100_000, 10)
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+def test_refused_data_are_not_unpacked(tmp_path, kind):
+    path = large(tmp_path, kind)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="limit"):
+        load(path, limit=3)
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("row", ["1," * 40_000, '"x\n",' * 10_000], ids=["a line", "many lines"])
+def test_a_row_of_text_beyond_its_share_of_the_limit_is_refused(tmp_path, row):
+    path = written(tmp_path / "a.csv", f"1,2\n3,4\n{row}1\n")
+    with pytest.raises(InputError, match=r"a row of more than 0\.03125 million characters.*--limit 4"):
+        load(path, limit=1)
+
+
+def test_mnist_as_float64_is_within_the_limit(tmp_path):
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (60_000, 784)})
+        file.truncate(file.tell() + 60_000 * 784 * 8)
+    Limit().check(path, path.stat().st_size)
+
+
+def test_shared_texts_of_a_parquet_are_kept_once(tmp_path):
+    path = parquet(tmp_path / "a.parquet", x=np.arange(5000.0), label=[f"{i % 2}" * 10_000 for i in range(5000)])
+    assert len(load(path, limit=1).classes) == 2

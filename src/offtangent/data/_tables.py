@@ -1,6 +1,7 @@
-"""Tables (.csv, .parquet) split into numeric feature columns and one label column."""
+"""Tables split into numeric feature columns and one label column: text (.csv), and what .parquet shares with it."""
 
 import csv
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,41 +12,84 @@ from typing import Any, TextIO
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
+from offtangent.data._limit import Limit
 
 Parts = tuple[Float[np.ndarray, "n d"], Any, tuple[str, ...] | None]  # X, labels, feature names
 
 
+TEXT = 100  # bytes that a text takes in memory beside its characters, about
+
+
 @dataclass
-class _Fault:
+class Fault:
+    """What is wrong with a column."""
+
     count: int
     first: str  # "'setosa' in line 2"
 
 
-def read_csv(path: Path, labels: str | int | None) -> Parts:
-    """A text table, read row by row: 8 bytes a cell, and the labels as text.
+class Texts:
+    """Many texts of few kinds, each kept once."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, int] = {}
+        self.codes = array("q")
+        self.size = 0  # bytes, about
+
+    def append(self, text: str) -> None:
+        self.codes.append(self._code(text))
+        self.size += self.codes.itemsize
+
+    def extend(self, kinds: Sequence[str | bytes], codes: np.ndarray) -> None:
+        """Texts given as `kinds[codes]`."""
+        texts = [kind if isinstance(kind, str) else kind.decode("utf-8", "backslashreplace") for kind in kinds]
+        known = np.array([self._code(text) for text in texts], np.int64)
+        self.codes.frombytes(known[codes].tobytes())
+        self.size += len(codes) * self.codes.itemsize
+
+    def _code(self, text: str) -> int:
+        if text not in self.kinds:
+            self.size += len(text) + TEXT
+        return self.kinds.setdefault(text, len(self.kinds))
+
+    def count(self, chosen: Sequence[bool]) -> int:
+        """How many texts are of the chosen kinds."""
+        return int(np.bincount(self.codes, minlength=len(self.kinds))[np.asarray(chosen)].sum())
+
+    def objects(self) -> np.ndarray:
+        """The texts as an array of references: one of text has room for the longest in each entry."""
+        return self.spread(list(self.kinds), object)
+
+    def spread(self, values: Sequence[Any], dtype: Any) -> np.ndarray:
+        """For each text, the value of its kind."""
+        return np.array(values, dtype)[np.frombuffer(self.codes, np.int64)]
+
+
+def read_csv(path: Path, labels: str | int | None, limit: Limit) -> Parts:
+    """A text table, read row by row: 8 bytes a cell, and each different label as text.
 
     The first row is a header if no cell of it is a number, or if its label is text above a number and its
     other cells are column numbers (as pandas writes them).
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            return _read_csv(path, file, labels)
+            return _read_csv(path, file, labels, limit)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is no .csv text file in UTF-8: {error}.") from None
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from None
 
 
-def _read_csv(path: Path, file: TextIO, labels: str | int | None) -> Parts:
-    rows = _csv_rows(file)
+def _read_csv(path: Path, file: TextIO, labels: str | int | None, limit: Limit) -> Parts:
+    rows = _csv_rows(path, file, limit)
     head = [row for row in (next(rows, None), next(rows, None)) if row is not None]
     if not head:
         raise InputError(f"{path} is empty.")
     width = len(head[0][1])
     names = _header([cells for _, cells in head], labels)
-    label = _label_column(path, names, width, labels)
-    values, texts, faults = array("d"), list[str](), dict[int, _Fault]()
+    label = label_column(path, names, width, labels)
+    values, texts, faults = array("d"), Texts(), dict[int, Fault]()
     for line, cells in chain(head[1:] if names else head, rows):
         if len(cells) != width:
             raise InputError(f"{path} is ragged: line {line} has {len(cells)} cells, the first has {width}.")
@@ -56,27 +100,36 @@ def _read_csv(path: Path, file: TextIO, labels: str | int | None) -> Parts:
             for column, cell in enumerate(cells):
                 if _number(cell) is None:
                     what = f"{cell!r}" if cell else "an empty cell"
-                    fault = faults.setdefault(column + (column >= label), _Fault(0, f"{what} in line {line}"))
+                    fault = faults.setdefault(column + (column >= label), Fault(0, f"{what} in line {line}"))
                     fault.count += 1
             values.extend([0.0] * len(cells))
-    if not texts:
+        limit.check_so_far(path, values.itemsize * len(values) + texts.size)
+    if not texts.codes:
         raise InputError(f"{path} has a header and no rows.")
     if faults:
-        raise _not_numeric(path, names, faults)
-    if "" in texts:
-        raise InputError(f"{path} has {texts.count('')} rows without a label. Drop them or fill them in.")
-    X = np.frombuffer(values, dtype=np.float64).reshape(len(texts), width - 1)
-    return X, _as_numbers(path, texts), _without(names, label)
+        raise not_numeric(path, names, faults)
+    X = np.frombuffer(values, dtype=np.float64).reshape(len(texts.codes), width - 1)
+    return X, _as_numbers(path, texts), without(names, label)
 
 
-def _csv_rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(path: Path, file: TextIO, limit: Limit) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and stripped cells of the rows that are not blank."""
     start = file.tell()
     first = next((line for line in file.read(1 << 16).splitlines() if line.strip()), "")
     file.seek(start)
     delimiter = next((mark for mark in ",;\t" if mark in first), ",")
-    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    length = 0  # of the row, which may have several lines
+
+    def lines() -> Iterator[str]:
+        nonlocal length
+        while line := file.readline(limit.row - length + 1):
+            length += len(line)
+            limit.check_row(path, reader.line_num + 1, length)
+            yield line
+
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     for row in reader:
+        length = 0
         cells = [cell.strip() for cell in row]
         if any(cells):
             yield reader.line_num, cells
@@ -100,40 +153,6 @@ def _header(head: list[list[str]], labels: str | int | None) -> tuple[str, ...] 
     return None
 
 
-def read_parquet(path: Path, labels: str | int | None) -> Parts:
-    """A Parquet table, through pyarrow, without the index that pandas may have stored beside the columns."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError('Reading .parquet needs pyarrow: pip install "offtangent[parquet]".') from None
-    try:
-        table = pyarrow.parquet.ParquetFile(path).read()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path} is damaged, or no .parquet file: {error}.") from None
-    table = table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
-    names = tuple(str(name) for name in table.column_names)
-    if table.num_rows == 0:
-        raise InputError(f"{path} has columns and no rows.")
-    label = _label_column(path, names, len(names), labels)
-    X, faults = np.empty((table.num_rows, len(names) - 1)), dict[int, _Fault]()
-    for column in (i for i in range(len(names)) if i != label):
-        cells = table.column(column)
-        kind = cells.type
-        numeric = any(is_kind(kind) for is_kind in (pyarrow.types.is_integer, pyarrow.types.is_floating))
-        if cells.null_count:
-            faults[column] = _Fault(cells.null_count, "missing values")
-        elif numeric or pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
-            X[:, column - (column > label)] = cells.to_numpy().astype(np.float64)
-        else:
-            faults[column] = _Fault(table.num_rows, f"type {kind}")
-    if faults:
-        raise _not_numeric(path, names, faults)
-    if table.column(label).null_count:
-        raise InputError(f"{path} has {table.column(label).null_count} rows without a label. Drop them.")
-    return X, np.asarray(table.column(label).to_pylist()), _without(names, label)
-
-
 def encode_labels(labels: object) -> tuple[object, tuple[str, ...] | None]:
     """Text labels as codes 0, 1, … of their sorted values, with those values; anything else as it is.
 
@@ -142,14 +161,23 @@ def encode_labels(labels: object) -> tuple[object, tuple[str, ...] | None]:
     """
     values = np.asarray(labels)
     if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8", "replace")
-    if values.dtype.kind != "U" or values.ndim != 1:
+        # Bytes that are no text stay different from each other.
+        values = np.char.decode(values, "utf-8", "backslashreplace")
+    if values.ndim != 1 or not (values.dtype.kind == "U" or _all_text(values)):
         return labels, None
-    names, codes = np.unique(values, return_inverse=True)
-    return codes.astype(np.float64), tuple(str(name) for name in names)
+    kinds = sorted(set(values.tolist()))
+    if kinds and not kinds[0].strip():
+        blank = sum(not text.strip() for text in values.tolist())
+        raise InputError(f"{blank} rows are without a label. Drop them or fill them in.")
+    codes = {kind: code for code, kind in enumerate(kinds)}
+    return np.array([codes[text] for text in values.tolist()], np.float64), tuple(kinds)
 
 
-def _label_column(path: Path, names: tuple[str, ...] | None, width: int, labels: str | int | None) -> int:
+def _all_text(values: np.ndarray) -> bool:
+    return values.dtype.kind == "O" and all(isinstance(value, str) for value in values)
+
+
+def label_column(path: Path, names: tuple[str, ...] | None, width: int, labels: str | int | None) -> int:
     """The position of the label column; also refuses tables without features and columns without a name."""
     if width < 2:
         raise InputError(f"{path} has one column: expected features and a label, separated by commas.")
@@ -165,15 +193,18 @@ def _label_column(path: Path, names: tuple[str, ...] | None, width: int, labels:
             return names.index(labels)
         if found > 1:
             raise InputError(f"{path} has {found} columns named {labels!r}. Give its position instead of the name.")
-        if not labels.lstrip("-").isdecimal():
-            raise InputError(f"{path} has no column {labels!r}. It has {columns}.")
+        if not re.fullmatch(r"-?\d{1,9}", labels):
+            shown = repr(labels[:60]) + ("…" if len(labels) > 60 else "")
+            raise InputError(f"{path} has no column {shown}. It has {columns}.")
+    elif labels is not None and (isinstance(labels, bool) or not hasattr(labels, "__index__")):
+        raise InputError(f"labels={labels!r} is {a_kind(labels)}: expected a column's name or position.")
     position = -1 if labels is None else int(labels)
     if not -width <= position < width:
         raise InputError(f"There is no column {position} for the labels: {path} has {width} columns, 0 to {width - 1}.")
     return position % width
 
 
-def _not_numeric(path: Path, names: tuple[str, ...] | None, faults: dict[int, _Fault]) -> InputError:
+def not_numeric(path: Path, names: tuple[str, ...] | None, faults: dict[int, Fault]) -> InputError:
     shown = [
         f"{names[column]!r} ({fault.first}; {fault.count} in all)" if names else f"{column} ({fault.first})"
         for column, fault in sorted(faults.items())[:5]
@@ -186,18 +217,25 @@ def _not_numeric(path: Path, names: tuple[str, ...] | None, faults: dict[int, _F
     )
 
 
-def _as_numbers(path: Path, texts: Sequence[str]) -> Any:
+def _as_numbers(path: Path, texts: Texts) -> np.ndarray:
     """Labels as numbers if all are, as text if none is."""
-    numbers = [_number(text) for text in texts]
-    words = [text for text, number in zip(texts, numbers, strict=True) if number is None]
-    if not words:
-        return np.array(numbers, dtype=np.float64)
-    if len(words) < len(texts):
+    kinds = list(texts.kinds)
+    if "" in kinds:
+        blank = texts.count([kind == "" for kind in kinds])
+        raise InputError(f"{path} has {blank} rows without a label. Drop them or fill them in.")
+    numbers = [_number(kind) for kind in kinds]
+    words = [number is None for number in numbers]
+    if all(words):
+        return texts.objects()
+    if any(words):
         raise InputError(
-            f"{path} has labels that are numbers and {len(words)} that are text, the first {words[0]!r}: "
-            "expected one kind. Drop those rows, or check which column holds the labels."
+            f"{path} has labels that are numbers and {texts.count(words)} that are text, the first "
+            f"{kinds[words.index(True)]!r}: expected one kind. Drop those rows, or check which column holds the labels."
         )
-    return np.array(texts)
+    # Whole numbers stay such: float64 may not tell large ones apart, which `check_labels` looks at.
+    if all(re.fullmatch(r"[-+]?\d{1,18}", kind) for kind in kinds):
+        return texts.spread([int(kind) for kind in kinds], np.int64)
+    return texts.spread(numbers, np.float64)
 
 
 def _number(cell: str) -> float | None:
@@ -207,5 +245,5 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _without(names: tuple[str, ...] | None, label: int) -> tuple[str, ...] | None:
+def without(names: tuple[str, ...] | None, label: int) -> tuple[str, ...] | None:
     return None if names is None else names[:label] + names[label + 1 :]

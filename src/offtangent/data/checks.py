@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
 
+EXACT = 2**53  # float64 holds every whole number up to here
 SAME_DIRECTION = 1e-12  # ‖u − v‖ of two unit vectors that count as one direction: rounding, with room
 
 
@@ -30,11 +31,10 @@ def check_inputs(X: object, *, nonzero: bool = False) -> Float[np.ndarray, "n d"
         raise InputError(f"X has shape {array.shape}: expected at least one row and one column.")
     finite = np.isfinite(array)
     if not finite.all():
-        bad = np.argwhere(~finite)
-        row, column = (int(i) for i in bad[0])
-        rows = len(np.unique(bad[:, 0]))
+        bad, rows = int(np.count_nonzero(~finite)), int(np.count_nonzero(~finite.all(axis=1)))
+        row, column = (int(i) for i in np.unravel_index(finite.argmin(), finite.shape))
         raise InputError(
-            f"X has {len(bad)} {_plural(len(bad), 'entry that is', 'entries that are')} NaN or infinite, in {rows} "
+            f"X has {bad} {_plural(bad, 'entry that is', 'entries that are')} NaN or infinite, in {rows} "
             f"{_plural(rows, 'row')}; the first is {array[row, column]} in row {row}, column {column} "
             "(counted from 0). Drop those rows, X[np.isfinite(X).all(axis=1)], or fill in the missing values."
         )
@@ -80,12 +80,25 @@ def check_labels(
             f"y has {len(bad)} {_plural(len(bad), 'label that is', 'labels that are')} NaN or infinite; the first is "
             f"{labels[bad[0]]} in row {bad[0]} (counted from 0). Drop those rows of X and y."
         )
+    _check_told_apart(np.asarray(y), labels)
     if classes and (labels == labels[0]).all():
         raise InputError(
             f"All {len(labels)} labels are {labels[0]:g}: expected at least two classes. "
             "Take samples of another class too, or check which column holds the labels."
         )
     return inputs, labels
+
+
+def _check_told_apart(whole: np.ndarray, labels: Float[np.ndarray, " n"]) -> None:
+    """Refuse whole numbers of which float64 makes others: more than one in a hundred of them, or any of few classes."""
+    if whole.dtype.kind not in "iu" or not (np.abs(labels) > EXACT).any():
+        return
+    different, kept = len(np.unique(whole)), len(np.unique(labels))
+    if different - kept > different / 100:
+        raise InputError(
+            f"y has {different} different whole numbers, up to {whole[np.abs(labels).argmax()]}; float64 tells only "
+            f"{kept} of them apart. If they name classes, number these: np.unique(y, return_inverse=True)[1]."
+        )
 
 
 def check_not_parallel(X: object, *, rows: Int[np.ndarray, " n"] | None = None) -> Float[np.ndarray, "n d"]:

@@ -82,9 +82,18 @@ def _typical_length(
     X: Float[np.ndarray, "n d"], mean: Float[np.ndarray, " d"], scale: Float[np.ndarray, " d"]
 ) -> float:
     """√(mean ‖z‖²) of the rows z = (x − mean) / scale; 1 if they are all zero."""
-    Z = (X - mean) / scale
+    with np.errstate(over="ignore"):
+        Z = (X - mean) / scale
     largest = float(np.abs(Z).max())  # dividing first keeps tiny and huge rows from under- or overflow
-    return largest * float(np.sqrt(np.mean(np.sum((Z / largest) ** 2, axis=1)))) if largest > 0 else 1.0
+    if largest == 0:
+        return 1.0
+    length = largest * float(np.sqrt(np.mean(np.sum((Z / largest) ** 2, axis=1))))
+    if not np.isfinite(length):
+        raise InputError(
+            f"The rows are longer than float64 can say: their largest entry is {np.abs(X).max():.3g}. Divide X by a "
+            "constant."
+        )
+    return length
 
 
 def preprocess(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Float[np.ndarray, "n e"]:

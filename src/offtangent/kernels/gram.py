@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Num
 from offtangent._errors import InputError, a_kind
 from offtangent.data.checks import check_inputs, check_not_parallel
 from offtangent.data.duplicates import merge_duplicates
+from offtangent.data.keys import check_real
 from offtangent.kernels import solves
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.solves import Watch
@@ -82,8 +83,7 @@ class Gram:
                 f"The kernel is {a_kind(self.kernel)}: give Gram(kernel, X) a kernel first, such as "
                 "offtangent.kernels.relu_hidden, then the inputs."
             )
-        if not 0 <= self.ridge < np.inf:
-            raise InputError(f"ridge={self.ridge:g}: it must be zero or positive, and finite.")
+        check_ridge(self.ridge)
         if self.budget is not None and not self.budget >= 0:
             raise InputError(f"budget={self.budget}: the memory for kept tiles is a number of bytes, 0 or more.")
         if self.devices is not None and not len(self.devices):
@@ -235,6 +235,13 @@ class Gram:
         if np.ndim(Y) != 2:
             raise InputError(f"Y has shape {np.shape(Y)}: expected ({len(self)}, c), one column for each vector.")
         return solves.inverse_quadratics(self, Y, width, method, watch)
+
+
+def check_ridge(ridge: float | int) -> None:
+    """Refuse what is no finite number of zero or more."""
+    check_real("ridge", ridge)
+    if not 0 <= ridge < np.inf:
+        raise InputError(f"ridge={ridge:g}: it must be zero or positive, and finite.")
 
 
 def _check_not_equal(X: Float[np.ndarray, "n d"]) -> None:

@@ -14,8 +14,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from offtangent._errors import InputError
 from offtangent.data import Merged, Preprocessing, check_labels, check_not_parallel, fit_preprocessing, merge_duplicates
-from offtangent.data.keys import check_key
-from offtangent.kernels import Gram, Inverse, Kernel, LeaveOneOut, relu_hidden
+from offtangent.data.keys import check_count, check_key
+from offtangent.kernels import Gram, Inverse, Kernel, LeaveOneOut, named_kernel, relu_hidden
+from offtangent.kernels.gram import check_ridge
 from offtangent.kernels.solves import Watch
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.theory.generalisation import Complexity
@@ -142,7 +143,7 @@ def analyse_labels(
     preprocess: str = "standardised",
     unit: bool = True,
     bias: bool = True,
-    kernel: Kernel = relu_hidden,
+    kernel: Kernel | str = relu_hidden,
     ridge: float | int = 0.0,
     rows_at_once: int | None = None,
     key: Key[Array, ""] | None = None,
@@ -166,14 +167,17 @@ def analyse_labels(
     """
     tell = watch or (lambda _: None)
     inputs, given = check_labels(X, y)
-    if rows_at_once is not None and rows_at_once < 10:
-        raise InputError(f"rows_at_once={rows_at_once}: a part has at least 10 rows.")
+    if rows_at_once is not None:
+        check_count("rows_at_once", rows_at_once, least=10)
+    check_ridge(ridge)
+    kernel = named_kernel(kernel)
     labels = labels_of(given, task, classes)
     tell("looking for duplicate rows")
     merged = merge_duplicates(inputs, labels.values, average=labels.names is None)
     prepared = fit_preprocessing(merged.X, preprocess, unit=unit, bias=bias)
     Z = prepared(merged.X)
     _check_rows(Z, merged, ridge, bias)
+    _check_kernel(kernel, Z, ridge)
     Y = labels.columns(merged.y)
     rng = _generator(jax.random.key(0) if key is None else key)
     parts = _parts(len(Z), rows_at_once or _room(), rng)
@@ -247,6 +251,16 @@ def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float, bias:
         except InputError as error:
             hint = "" if bias else " With a bias coordinate (the default) they do not."
             raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.{hint}") from None
+
+
+def _check_kernel(kernel: Kernel, Z: Float[np.ndarray, "m d"], ridge: float) -> None:
+    """Refuse a ridge beside which float64 has no room for the kernel."""
+    largest = float(np.max(np.asarray(kernel.diag(Z), np.float64)))
+    if ridge * np.finfo(np.float64).eps > largest:
+        raise InputError(
+            f"ridge={ridge:g} leaves nothing of a kernel whose entries are {largest:.3g} at most: float64 has 16 "
+            "digits. Give a ridge of the kernel's size or less, such as ridge=1e-6 (--ridge 1e-6)."
+        )
 
 
 def _generator(key: Key[Array, ""]) -> np.random.Generator:

@@ -161,6 +161,11 @@ def labels_of(y: Float[np.ndarray, " n"], task: str, names: Sequence[str] | None
     if task == "regression" or (task == "auto" and names is None and not whole):
         if names is not None:
             raise InputError(f"The labels are names ({', '.join(names[:5])} …), not numbers: no regression on them.")
+        if found[-1] / 2 - found[0] / 2 > np.finfo(np.float64).max / 2:
+            raise InputError(
+                f"The labels lie between {found[0]:.3g} and {found[-1]:.3g}, further apart than float64 can say. "
+                "Divide them by a constant."
+            )
         unit = float(np.abs(y).max())  # squares of very large or small numbers would over- or underflow
         return Numbers(y, unit * float((y / unit).mean()), unit * float((y / unit).std()))
     if 2 * len(found) > len(y) and len(found) > 2:
@@ -173,5 +178,11 @@ def labels_of(y: Float[np.ndarray, " n"], task: str, names: Sequence[str] | None
         if shown is None:
             raise InputError(f"classes has {len(names)} names, and the largest label is {found.max():g}.")
     else:
-        shown = tuple(f"{value:g}" for value in found)
+        shown = _told_apart(found + 0.0)  # −0 is 0
     return Classes(codes.ravel().astype(np.float64), shown, tuple(int(count) for count in counts))
+
+
+def _told_apart(values: Float[np.ndarray, " c"]) -> tuple[str, ...]:
+    """Different numbers as different texts, which are short where that is enough."""
+    short = tuple(f"{value:g}" for value in values)
+    return short if len(set(short)) == len(short) else tuple(f"{value:.17g}" for value in values)
