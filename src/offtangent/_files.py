@@ -1,12 +1,32 @@
-"""Files that are either there whole or not there at all."""
+"""Files that are either there whole or not there at all, and reading that never waits and never fills the memory."""
 
+import contextlib
+import errno
+import hashlib
+import io
 import os
 import secrets
+import socket
+import stat
+import time
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 # Megabytes of data that are read of a user's file unless more are asked for: 60 000 rows of 784 float64 take 376.
 READ_LIMIT = 512
 TEMPORARY = ".part"  # suffix of a file that is still being written
+STALE_AFTER = 24 * 3600  # seconds after which a temporary file of an unknown writer belongs to nobody
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFLNK: "a link",
+}
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -14,20 +34,52 @@ def write_whole(path: Path, content: bytes) -> None:
 
     The bytes go to a temporary file beside it, are synced to the disk, and the file is renamed; then the
     folder is synced, so that the name itself survives a power cut. If anything fails, the temporary file is
-    removed and the old file is untouched.
+    removed and the old file is untouched. Its name tells who writes it, for `clear_leftovers`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
+    folder = os.fspath(path.parent)
+    temporary = f"{folder}/.{path.name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}"
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
-    _sync_folder(path.parent)
+    _sync_folder(folder)
+
+
+def read_regular(path: Path | str, ends: Iterable[tuple[bytes, int]] = ()) -> bytearray:
+    """The bytes of a file. Raises `OSError` for what is no regular file: a pipe is waited for, a device has no end.
+
+    `ends` are marks and how far from its end the file has one of them: a file without any is refused before it is
+    read, for a hole of a terabyte is as quickly made as a small file. Raises `ValueError` then.
+    """
+    descriptor = os.open(path, os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb", buffering=0) as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, f"it is {kind_of(found.st_mode)}, not a file", os.fspath(path))
+        if ends and not any(_at(file, found.st_size - before, mark) for mark, before in ends):
+            raise ValueError("its end is missing")
+        file.seek(0)
+        content = bytearray(found.st_size)
+        view, got = memoryview(content), 0
+        while got < len(content) and (count := file.readinto(view[got:])):
+            got += count
+        view.release()
+        del content[got:]  # it was cut short while we read
+        return content
 
 
 def shown(path: str | Path) -> str:
@@ -39,7 +91,59 @@ def shown(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _sync_folder(folder: Path) -> None:
+def kind_of(mode: int) -> str:
+    """What a file's mode says it is, with its article."""
+    return _KINDS.get(stat.S_IFMT(mode), "something else")
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove temporary files in `folder` whose writer is dead, or which are old where nobody here can know that."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") and entry.name.endswith(TEMPORARY):
+                with contextlib.suppress(OSError):  # another run was faster, or the folder is not ours to clear
+                    if _is_left_over(entry):
+                        os.unlink(entry.path)
+
+
+def _is_left_over(entry: "os.DirEntry[str]") -> bool:
+    here, _, rest = entry.name.removesuffix(TEMPORARY).rpartition(".")[2].partition("-")
+    process = rest.partition("-")[0]
+    if here == _here() and process.isdecimal() and os.name == "posix":
+        return not _is_alive(int(process))
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_AFTER
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # a question, not a signal
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@cache
+def _here() -> str:
+    """Names the machine since its start, and the container: within, a process has its number to itself."""
+    told = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        told += [Path("/proc/sys/kernel/random/boot_id").read_text(), os.readlink("/proc/self/ns/pid")]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:8]
+
+
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def _at(file: io.FileIO, place: int, mark: bytes) -> bool:
+    if place < 0:
+        return False
+    file.seek(place)
+    return file.read(len(mark)) == mark
+
+
+def _sync_folder(folder: str) -> None:
     if os.name == "nt":  # Windows cannot open folders, and renames are durable there
         return
     descriptor = os.open(folder, os.O_RDONLY)

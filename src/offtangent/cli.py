@@ -50,13 +50,13 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         from offtangent.lab import Interrupted
-        from offtangent.lab.store import StoreFull
+        from offtangent.lab.store import StoreFailed
 
         try:
             command(*args, **kwargs)
         except InputError as error:
             _stop(str(error), 2)
-        except StoreFull as error:
+        except StoreFailed as error:
             _stop(str(error.strerror or error), 1)
         except Interrupted as error:
             _stop(str(error), 130)

@@ -1,6 +1,8 @@
 """A data set as bytes: it comes back as it was, or not at all; and bytes never run."""
 
+import hashlib
 import io
+import json
 import os
 import zipfile
 
@@ -58,6 +60,56 @@ EXAMPLE = xr.Dataset(
 CONTENT = encode(EXAMPLE, {"key": "k"})
 
 
+def in_the_first_format(dataset, about):
+    """As earlier versions wrote it."""
+    arrays = {f"v{i}": np.asarray(variable.values) for i, variable in enumerate(dataset.variables.values())}
+    told = {
+        f"v{i}": {"name": name, "dims": list(v.dims), "coordinate": name in dataset.coords, "attrs": dict(v.attrs)}
+        for i, (name, v) in enumerate(dataset.variables.items())
+    }
+    layout = {"format": 1, "about": about, "attrs": dict(dataset.attrs), "variables": told}
+    arrays["about"] = np.frombuffer(json.dumps(layout, sort_keys=True).encode(), np.uint8)
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name}|{arrays[name].dtype.str}|{arrays[name].shape}|".encode() + arrays[name].tobytes())
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, digest=np.frombuffer(digest.digest(), np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+FIRST = in_the_first_format(EXAMPLE, {"key": "k"})
+
+
+def test_a_file_of_the_first_format_is_still_read():
+    came, about = decode(FIRST)
+    xr.testing.assert_identical(came, EXAMPLE)
+    assert about == {"key": "k"}
+
+
+def test_numpy_opens_a_file_and_finds_every_variable():
+    with np.load(io.BytesIO(CONTENT), allow_pickle=False) as file:
+        layout = json.loads(bytes(file["about"]))
+        found = {told["name"]: file[f"v{i}"] for i, told in enumerate(layout["variables"])}
+    assert set(found) == set(EXAMPLE.variables)
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, EXAMPLE[name].values)
+        assert values.dtype == EXAMPLE[name].dtype
+    assert zipfile.ZipFile(io.BytesIO(CONTENT)).testzip() is None
+
+
+def test_arrays_read_from_a_file_lie_as_numpy_wants_them_and_can_be_written():
+    for variable in decode(bytearray(CONTENT))[0].variables.values():
+        assert variable.values.flags.aligned
+        assert variable.values.flags.c_contiguous
+    decode(bytearray(CONTENT))[0]["loss"].values[0, 0] = 7.0
+
+
+def test_a_result_beyond_what_a_zip_archive_counts_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr("offtangent.lab.codec.LARGEST", 1000)
+    with pytest.raises(TypeError, match="return what claims and figures need"):
+        encode(xr.Dataset({"x": ("i", np.zeros(1000))}), {})
+
+
 def sound_or_damaged(content):
     try:
         came, about = decode(content)
@@ -67,12 +119,23 @@ def sound_or_damaged(content):
     assert about == {"key": "k"}
 
 
+def changed_bytes(content):
+    """The content with another value at each of its places in turn."""
+    for place, change in enumerate(np.random.default_rng(0).integers(1, 256, len(content)).tolist()):
+        yield content[:place] + bytes([content[place] ^ change]) + content[place + 1 :]
+
+
+def test_every_byte_changed_is_found():
+    for content in changed_bytes(CONTENT):
+        with pytest.raises(Damaged):
+            decode(content)
+
+
 @pytest.mark.filterwarnings("ignore")  # NumPy may warn of an odd header, before it is found to be damaged
-def test_every_byte_changed_is_found_or_harmless():
-    """One value for each byte of the file: dates of the zip entries do not matter, all the rest does."""
-    values = np.random.default_rng(0).integers(1, 256, len(CONTENT))
-    for place, change in enumerate(values.tolist()):
-        sound_or_damaged(CONTENT[:place] + bytes([CONTENT[place] ^ change]) + CONTENT[place + 1 :])
+def test_every_byte_changed_in_the_first_format_is_found_or_harmless():
+    """Dates of the zip entries do not matter, all the rest does."""
+    for content in changed_bytes(FIRST):
+        sound_or_damaged(content)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -86,9 +149,9 @@ def test_several_bytes_changed_are_found_or_harmless(changes):
 
 def test_another_compression_than_was_used_is_found():
     """Bytes that say LZMA, BZIP2 or nothing where deflate was used: each fails in its own library's way."""
-    entry = CONTENT.index(b"PK\x01\x02")  # the first one of the directory
+    entry = FIRST.index(b"PK\x01\x02")  # the first one of the directory
     for method in (0, 1, 9, 12, 14, 99):
-        content = bytearray(CONTENT)
+        content = bytearray(FIRST)
         content[entry + 10] = method
         with pytest.raises(Damaged):
             decode(bytes(content))
@@ -117,7 +180,7 @@ class Bomb:
 def test_a_pickle_inside_never_runs(tmp_path):
     """A file with an object array, in the place of a variable, of the digest, of the layout."""
     bomb = np.array([Bomb(tmp_path / "mark")], object)
-    with np.load(io.BytesIO(CONTENT)) as file:
+    with np.load(io.BytesIO(FIRST)) as file:
         parts = dict(file)
     for name in parts:
         buffer = io.BytesIO()

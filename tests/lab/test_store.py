@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
-from offtangent import lab
+from offtangent import _files, lab
 from offtangent._errors import InputError
 from offtangent.lab.store import STALE_AFTER
 
@@ -115,3 +117,33 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="Choose another with --out"):
         lab.Store.open(tmp_path / "file" / "store")
+
+
+def test_a_stored_cell_is_decoded_once(sweep, store, monkeypatch):
+    from offtangent.lab import store as room
+
+    sweep.run(store)
+    decoded, decode = [], room.decode
+    monkeypatch.setattr(room, "decode", lambda content: decoded.append(1) or decode(content))
+    assert sweep.run(store).reused == 4
+    assert len(decoded) == 4
+
+
+def dead() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_leftovers_of_dead_processes_are_cleared_at_once_and_those_of_living_ones_stay(store):
+    places = [store / "cells" / "ab", store / "results", store / "damaged", store]
+    for place in places:
+        place.mkdir(parents=True, exist_ok=True)
+        for process in (dead(), os.getpid()):
+            (place / f".x.{_files._here()}-{process}-0a.part").touch()
+        (place / f".x.{'0' * 8}-{dead()}-0a.part").touch()  # of another machine, where it may be alive
+    lab.Store.open(store)
+    for place in places:
+        left = sorted(file.name.split("-")[0:2] for file in place.glob(".x.*.part"))
+        assert left == sorted([[".x.00000000", left[0][1]], [f".x.{_files._here()}", str(os.getpid())]])

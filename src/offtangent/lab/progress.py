@@ -2,9 +2,10 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from offtangent.lab.costs import seconds
@@ -45,15 +46,21 @@ class TimeLeft:
     @property
     def seconds(self) -> float | None:
         """The time left with as many workers as were busy so far, or None before enough has come back to tell."""
-        whole: dict[str, float] = defaultdict(float)
-        for job in self.jobs:
-            whole[job.experiment.name] += self._weigh(job)
+        whole = self._whole
         done, taken = sum(self._weights.values()), sum(self._taken.values())
         if done < SURE * sum(whole.values()):
             return None
         paces = {name: self._taken[name] / weight for name, weight in self._weights.items()}
         left = sum(paces.get(name, taken / done) * max(whole[name] - self._weights.get(name, 0.0), 0) for name in whole)
         return (time.monotonic() - self._start) * left / taken
+
+    @cached_property
+    def _whole(self) -> Mapping[str, float]:
+        """The weight of all cells, by experiment: counted once, for the time left is told after every cell."""
+        whole: dict[str, float] = defaultdict(float)
+        for job in self.jobs:
+            whole[job.experiment.name] += self._weigh(job)
+        return whole
 
     def __str__(self) -> str:
         return "" if self.seconds is None else f"about {seconds(self.seconds)} left"

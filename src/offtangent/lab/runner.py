@@ -7,17 +7,19 @@ while the others go on.
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import xarray as xr
+
 from offtangent.lab.costs import Cost, rate
 from offtangent.lab.executors import Placement
 from offtangent.lab.experiment import Cell, Experiment, fields_of
 from offtangent.lab.results import Results
-from offtangent.lab.store import Store, StoreFull
+from offtangent.lab.store import Store, StoreFailed
 from offtangent.lab.worker import Done, Task, announced, work
 
 ATTEMPTS = 3  # how often a cell is sent whose worker died under it
@@ -47,12 +49,21 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Found:
+    """A stored result, decoded and sound, and how many seconds it took when it was computed."""
+
+    dataset: xr.Dataset
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """All cells of a run."""
 
     profile: str
     experiments: tuple[Experiment, ...]
     jobs: tuple[Job, ...]
+    found: Mapping[str, Found] = field(default_factory=dict)  # by key: stored results are read and checked once
 
     @property
     def missing(self) -> list[Job]:
@@ -69,6 +80,7 @@ class Outcome:
     reused: int
     failures: tuple[tuple[Job, Done], ...] = ()
     seconds: float = 0.0  # of work in cells, now or when they were computed
+    keys: tuple[str, ...] = ()  # of the results, in their order
 
 
 class Interrupted(Exception):
@@ -82,14 +94,21 @@ class Interrupted(Exception):
 
 
 def plan(experiments: Sequence[Experiment], profile: str, store: Store, *, fresh: bool = False) -> Plan:
-    """The cells of a profile and which of them are stored (none of them, if `fresh`). Reads every stored file."""
+    """The cells of a profile and which of them are stored (none of them, if `fresh`). Reads every stored file, once."""
     jobs = []
+    found: dict[str, Found] = {}
     for experiment in experiments:
         for cell in experiment.cells(profile):
             key = experiment.key(cell)
-            stored = not fresh and store.read(key) is not None
-            jobs.append(Job(experiment, cell, key, experiment.cost(cell), stored))
-    return Plan(profile, tuple(experiments), tuple(jobs))
+            if not fresh and key not in found and (stored := _find(store, key)) is not None:
+                found[key] = stored
+            jobs.append(Job(experiment, cell, key, experiment.cost(cell), key in found))
+    return Plan(profile, tuple(experiments), tuple(jobs), found)
+
+
+def _find(store: Store, key: str) -> Found | None:
+    stored = store.read(key)
+    return None if stored is None else Found(stored[0], float(stored[1]["seconds"]))
 
 
 @dataclass
@@ -121,8 +140,8 @@ def run(
 ) -> list[Outcome]:
     """Compute what is missing and return every experiment's results, in the plan's order.
 
-    `on_done` is told of every cell that comes back. Raises `StoreFull` when the disk is full and `Interrupted`
-    on Ctrl-C; both leave the store sound.
+    `on_done` is told of every cell that comes back. Raises `StoreFailed` when the store cannot be written, and
+    `Interrupted` on Ctrl-C; both leave the store sound.
     """
     missing = _longest_first(plan)
     count = -(-len(missing) // placement.chunk(len(missing)))
@@ -198,7 +217,7 @@ def _results(future: Future[list[Done]], jobs: list[Job]) -> list[Done]:
 
 def _settle(sweep: _Sweep, store: Store, job: Job, done: Done, on_done: Callable[[Job, Done], None]) -> None:
     if done.full:
-        raise StoreFull(done.error)
+        raise StoreFailed(done.error)
     if done.crowded and sweep.shared and not sweep.last([job]):
         sweep.attempts[job.key] = ATTEMPTS - 1
         sweep.waiting.append([job])
@@ -231,16 +250,17 @@ def _send_again(sweep: _Sweep, store: Store, on_done: Callable[[Job, Done], None
 
 def _collect(plan: Plan, experiment: Experiment, store: Store, done: dict[str, Done]) -> Outcome:
     jobs = [job for job in plan.jobs if job.experiment is experiment]
-    pairs, failures, seconds = [], [], 0.0
+    pairs, keys, failures, seconds = [], [], [], 0.0
     for job in jobs:
         came = done.get(job.key)
         if came is not None and came.error is not None:
             failures.append((job, came))
-        elif (stored := store.read(job.key)) is not None:
-            pairs.append((job.cell, stored[0]))
-            seconds += float(stored[1]["seconds"])
+        elif (stored := plan.found.get(job.key) or _find(store, job.key)) is not None:
+            pairs.append((job.cell, stored.dataset))
+            keys.append(job.key)
+            seconds += stored.seconds
         else:
             failures.append((job, Done(job.key, error="its file was damaged or removed during the run; run again")))
     results = Results(plan.profile, tuple(pairs), complete=not failures)
     computed = sum(job.key in done for job in jobs) - sum(job.key in done for job, _ in failures)
-    return Outcome(experiment, results, computed, len(pairs) - computed, tuple(failures), seconds)
+    return Outcome(experiment, results, computed, len(pairs) - computed, tuple(failures), seconds, tuple(keys))

@@ -17,7 +17,7 @@ from typing import Any
 from offtangent._errors import InputError
 from offtangent.lab.codec import encode
 from offtangent.lab.experiment import Experiment, rebuild
-from offtangent.lab.store import Store, StoreFull, room_in
+from offtangent.lab.store import Store, StoreFailed, room_in
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Done:
     content: bytes | None = None
     error: str | None = None
     trace: str = ""
-    full: bool = False  # the disk is
+    full: bool = False  # the disk is, or the store cannot be written for another reason
     refused: bool = False  # the cell's input was, with a message for a person
     crowded: bool = False  # it ran out of memory, which other workers have a share of
 
@@ -55,7 +55,7 @@ def work(tasks: list[Task], folder: str, token: str) -> list[Done]:
 def _one(task: Task, shared: Store | None) -> Done:
     start = time.perf_counter()
     try:
-        experiment = Experiment(task.name, task.where)
+        experiment = _experiment(task.name, task.where)
         _check_machinery(experiment, task)
         with contextlib.redirect_stdout(sys.stderr):  # stdout may be the run's JSON
             dataset = experiment.run(rebuild(experiment, task.kind, task.fields))
@@ -72,13 +72,30 @@ def _one(task: Task, shared: Store | None) -> Done:
             return Done(task.key, seconds, content)
         shared.write(task.key, content)
         return Done(task.key, seconds)
-    except StoreFull as error:
+    except StoreFailed as error:
         return Done(task.key, error=str(error.strerror), full=True)
     except InputError as error:
         return Done(task.key, error=str(error), refused=True)
     except (Exception, SystemExit) as error:  # a cell that calls sys.exit() must not end the run
         told = f"{type(error).__name__}: {error}"
         return Done(task.key, error=told, trace=traceback.format_exc(), crowded=_out_of_memory(error))
+
+
+_EXPERIMENTS: dict[tuple[str, str], tuple[tuple[int, ...], Experiment]] = {}
+SETTLED = 1.0  # seconds after which a file's time of change would tell of another change
+
+
+def _experiment(name: str, where: str) -> Experiment:
+    """The experiment as its file is now. It is looked into again only if the file was touched since the last task."""
+    experiment = Experiment(name, where)
+    facts = os.stat(experiment.file)
+    state = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    known = _EXPERIMENTS.get((name, where))
+    if known is not None and known[0] == state:
+        return known[1]
+    if time.time() - max(facts.st_mtime, facts.st_ctime) > SETTLED:
+        _EXPERIMENTS[name, where] = (state, experiment)
+    return experiment
 
 
 def _out_of_memory(error: BaseException) -> bool:
@@ -154,4 +171,5 @@ def announced(store: Store, token: str) -> Iterator[None]:
     try:
         yield
     finally:
-        mark.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the folder may have become read-only
+            mark.unlink()
