@@ -6,8 +6,9 @@
     claims(results)     what the paper says, what was measured, whether it holds
     draw(results)       figures
 
-and, if it likes, `cost(cell)` (a `Cost`, for forecasts) and `datasets(cell)` (names of the data sets a cell
-reads; their checksums become part of its key), and `absent(config)` (data sets it would use but does not find).
+and, if it likes, `cost(cell)` (a `Cost`, for forecasts) and `datasets(cell)` (names of data sets and paths of files
+that a cell reads; their checksums become part of its key), and `absent(config)` (data sets it would use but does not
+find).
 """
 
 import dataclasses
@@ -26,10 +27,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import xarray as xr
 
-import offtangent
 from offtangent._errors import InputError, a_kind
 from offtangent.lab.costs import Cost
 from offtangent.lab.fingerprint import Fingerprint, fingerprint
+from offtangent.lab.machinery import checksums, machinery_of
 
 if TYPE_CHECKING:
     from offtangent.lab.claims import Claim
@@ -98,7 +99,8 @@ class Experiment:
         counted = getattr(self.module, "cost", None)
         return cast(Cost, counted(cell)) if counted else None
 
-    def datasets(self, cell: Cell) -> tuple[str, ...]:
+    def datasets(self, cell: Cell) -> tuple[str | Path, ...]:
+        """The data sets that a cell reads, by their name in `offtangent.data` or as paths of files."""
         named = getattr(self.module, "datasets", None)
         return tuple(named(cell)) if named else ()
 
@@ -107,36 +109,33 @@ class Experiment:
         missing = getattr(self.module, "absent", None)
         return tuple(missing(self.module.PROFILES[profile])) if missing else ()
 
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        return fingerprint(self.file)
+    def fingerprint(self, *kinds: str) -> Fingerprint:
+        """The hash of the code that makes the numbers of these classes of cells."""
+        return fingerprint(self.file, kinds)
 
     @cached_property
-    def machinery(self) -> dict[str, str]:
-        """What makes the numbers, here: the code and, where JAX is used, its version, backend and precision."""
-        found = {
-            "source": self.fingerprint.source,
-            "library": self.fingerprint.library,
-            "offtangent": offtangent.__version__,
-        }
-        if "jax" in self.fingerprint.uses:
-            import jax
+    def _machinery(self) -> dict[str, dict[str, str]]:
+        return {}
 
-            precision = jax.numpy.zeros(0).dtype.name
-            found |= {"jax": jax.__version__, "backend": jax.default_backend(), "precision": precision}
-        return found
+    def machinery(self, kind: str) -> dict[str, str]:
+        """What makes the numbers of a class of cells, here: code, versions and, where JAX is used, its device.
+
+        It is what was found when first asked for, as is the module: a file that changes under a run is another one.
+        """
+        if kind not in self._machinery:
+            self._machinery[kind] = machinery_of(self.fingerprint(kind))
+        return self._machinery[kind]
 
     def key(self, cell: Cell) -> str:
-        """Names a cell's result: its fields and all it depends on (source, data, versions, backend, precision)."""
+        """Names a cell's result: its fields and all it depends on (code, data, versions, backend, precision)."""
+        kind = type(cell).__name__
         facts: dict[str, Any] = {
             "experiment": self.name,
-            "cell": [type(cell).__name__, fields_of(cell)],
-            "machinery": self.machinery,
+            "cell": [kind, fields_of(cell)],
+            "machinery": self.machinery(kind),
         }
         if datasets := self.datasets(cell):
-            from offtangent.data import checksum
-
-            facts["data"] = {name: checksum(name) for name in datasets}
+            facts["data"] = checksums(datasets, self.file.parent)
         return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 

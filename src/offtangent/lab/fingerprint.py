@@ -1,184 +1,262 @@
 """What a cell's numbers depend on in the source: a change there makes old results stale, a change elsewhere not.
 
-Of an experiment's own file only the definitions that `run` reaches are hashed, so a new caption or claim does
-not throw away a night's results. Of offtangent itself the modules are hashed that define what the experiment imports,
-directly or through others, and not the whole rooms that hand them on. Comments, docstrings and layout never matter.
+Content addressing: the hash of a definition is that of its normal form (`forms`), in which every name of the project is
+replaced by the hash of what it stands for. What `run` and the cell's class reach counts, at any depth and wherever it
+lies; a module that is moved, a function that is renamed, a docstring or a check of input changes nothing. What loading
+a module does besides defining names (filling a registry, say) counts with every module that is loaded. Where code
+cannot be followed (`globals()`, `eval`, modules imported by a name made up at run time), whole modules count.
 """
 
 import ast
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 import offtangent
+from offtangent.lab.checks import Checks
+from offtangent.lab.forms import Form, Node, Writer
+from offtangent.lab.scopes import Names
+from offtangent.lab.sources import Definition, External, Module, Project
 
 PACKAGE = Path(offtangent.__file__).parent
-NOT_NUMBERS = ("lab", "report", "cli")  # rooms that carry and show results, but do not make them
+NOT_NUMBERS = ("lab", "report", "cli", "__main__")  # rooms whose loading does nothing to numbers
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """`source` is the experiment's own part, `library` what it uses of offtangent, `uses` the other packages."""
+    """The hash of all code that a cell's numbers depend on, and the other packages which that code names."""
 
-    source: str
-    library: str
-    uses: frozenset[str]
-
-
-def fingerprint(path: Path) -> Fingerprint:
-    """Hash what the `run` of an experiment's file depends on. Milliseconds; the library's part is cached."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    kept = _reached(tree, "run")
-    source = hashlib.sha256("\n".join(_bare(node) for node in kept).encode())
-    modules: dict[str, Path] = {}
-    uses: set[str] = set()
-    waiting = list(_imports(_needed(kept), _package_of(path)))
-    while waiting:
-        name = waiting.pop()
-        found = _locate(name, path.parent)
-        if found is None:
-            if not name.startswith("offtangent"):
-                uses.add(name.partition(".")[0])
-        elif name not in modules and name.split(".")[1:2] not in [[room] for room in NOT_NUMBERS]:
-            modules[name] = found
-            waiting += _imports_of_file(found)
-    library = hashlib.sha256("\n".join(f"{name} {_hash_of_file(modules[name])}" for name in sorted(modules)).encode())
-    return Fingerprint(source.hexdigest()[:16], library.hexdigest()[:16], frozenset(uses))
+    code: str
+    packages: frozenset[str]
+    files: Mapping[Path, bytes] = field(default_factory=dict, compare=False, repr=False)  # a user's own, as read
 
 
-def _reached(tree: ast.Module, start: str) -> list[ast.stmt]:
-    """The top-level statements that the definition `start` needs, in their order."""
-    defined: dict[str, list[ast.stmt]] = {}  # a name may be built in several statements
-    waiting: list[ast.stmt] = []
-    for node in tree.body:
-        names = list(_defines(node))
-        for name in names:
-            defined.setdefault(name, []).append(node)
-        if (not names or "*" in names) and not _is_text(node):
-            waiting.append(node)
-    waiting += defined.get(start, [])
-    reached: set[int] = set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in reached:
-            reached.add(id(node))
-            waiting += [other for name in _names(node) for other in defined.get(name, [])]
-    return [node for node in tree.body if id(node) in reached]
+def fingerprint(path: Path, kinds: Iterable[str] = (), *, package: Path = PACKAGE) -> Fingerprint:
+    """Hash what `run` in an experiment's file depends on.
 
+    Args:
+        path: The experiment's file: a user's own, or one of offtangent's.
+        kinds: The names of the classes of its cells; `run` need not name them.
+        package: The folder of the offtangent that is meant, for an experiment of an earlier commit.
 
-def _needed(kept: list[ast.stmt]) -> list[ast.stmt]:
-    """The same statements, their imports without the names that no other one uses."""
-    used = {name for node in kept if not isinstance(node, ast.ImportFrom) for name in _names(node)} | {"*"}
-    return [
-        ast.ImportFrom(node.module, [one for one in node.names if (one.asname or one.name) in used], node.level)
-        if isinstance(node, ast.ImportFrom)
-        else node
-        for node in kept
-    ]
-
-
-def _defines(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
-    elif isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        parts = [part for target in targets for part in ast.walk(target)]
-        if not any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts):  # these change something else
-            yield from (part.id for part in parts if isinstance(part, ast.Name))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _bare(part: object) -> str:
-    """A piece of syntax as text without docstrings, positions and layout, the same in every version of Python.
-
-    (`ast.dump` is not: versions add fields and omit empty ones.)
+    Returns:
+        The hash, the same on every version of Python, and the names of the packages. A second, at most, for the first
+        experiment of a process; what is read of offtangent is kept.
     """
-    if isinstance(part, list):
-        return f"[{' '.join(_bare(item) for item in part)}]"
-    if not isinstance(part, ast.AST):
-        return repr(part)
-    fields = {name: value for name, value in ast.iter_fields(part) if value not in (None, [])}
-    fields.pop("kind", None)  # u"" of an old time
-    if isinstance(part, ast.JoinedStr):  # Python 3.12 leaves empty pieces of text in f-strings
-        fields["values"] = [piece for piece in part.values if getattr(piece, "value", None) != ""]
-    if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        fields["body"] = [statement for statement in part.body if not _is_text(statement)]
-    return f"{type(part).__name__}({' '.join(f'{name}={_bare(fields[name])}' for name in sorted(fields))})"
+    asked = (path, tuple(sorted(set(kinds))), package)
+    known = _KNOWN.get(asked)
+    if known is None or any(_content(file) != content for file, content in known.files.items()):
+        known = _KNOWN[asked] = _compute(*asked)
+    return known
 
 
-def _imports(nodes: list[ast.stmt], package: tuple[str, ...]) -> Iterator[str]:
-    """Every module named by an import, at any depth, relative ones resolved; rooms used as `ot.kernels` too."""
-    whole = {alias.asname or alias.name for top in nodes for node in ast.walk(top) if isinstance(node, ast.Import)
-             for alias in node.names if alias.name == "offtangent"}  # fmt: skip
-    for top in nodes:
-        for node in ast.walk(top):
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                base = package[: len(package) - node.level + 1] if node.level else ()
-                module = ".".join((*base, *([node.module] if node.module else [])))
-                yield from (_source(module, alias.name) for alias in node.names)
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
-                yield from (name for name in [f"offtangent.{node.attr}"] if _locate(name, None))
+_KNOWN: dict[tuple[Path, tuple[str, ...], Path], Fingerprint] = {}
 
 
-def _source(module: str, name: str) -> str:
-    """The module that a name imported from `module` comes from: it may be one itself, and a room hands on its own."""
-    if _locate(f"{module}.{name}", None):
-        return f"{module}.{name}"
-    found = _locate(module, None)
-    handed_on = _handed_on(found) if found is not None and found.name == "__init__.py" else {}
-    return _source(*handed_on[name]) if name in handed_on else module
+def _compute(path: Path, kinds: Sequence[str], package: Path) -> Fingerprint:
+    library = _library(package)
+    inside = path.is_relative_to(package)
+    project = library.project if inside else Project(package, path.parent, library.project)
+    graph = library if inside else Graph(project, library, library.checks)
+    module = project.read(path)
+    roots = [module.look_up(name) or Definition(module, "*") for name in ("run", *kinds)]
+    found = graph.fingerprint(module, [one for one in roots if not isinstance(one, External)])
+    own = [] if inside else [one.path for one in project.known.values() if one is not None]
+    return replace(found, files={file: _content(file) for file in own})
 
 
-@cache
-def _handed_on(path: Path) -> dict[str, tuple[str, str]]:
-    """What a room offers of its modules: by name, the module and what it is called there."""
-    return {
-        alias.asname or alias.name: (node.module, alias.name)
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
-
-
-def _locate(name: str, beside: Path | None) -> Path | None:
-    """The file of a module of offtangent, or of one that lies beside a user's experiment."""
-    parts = name.split(".")
-    if parts[0] == "offtangent":
-        inside = PACKAGE.joinpath(*parts[1:])
-        candidates = [inside / "__init__.py", inside.with_suffix(".py")]
-    elif beside is not None and len(parts) == 1:
-        candidates = [beside / f"{name}.py"]
-    else:
-        candidates = []
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _package_of(path: Path) -> tuple[str, ...]:
+def _content(path: Path) -> bytes:
+    """A file's checksum; users' files are looked at again at every question, since they change under a long run."""
     try:
-        return ("offtangent", *path.parent.relative_to(PACKAGE).parts)
-    except ValueError:
-        return ()
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError:
+        return b""
 
 
 @cache
-def _hash_of_file(path: Path) -> str:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return hashlib.sha256("\n".join(_bare(node) for node in tree.body if not _is_text(node)).encode()).hexdigest()
+def _library(package: Path) -> "Graph":
+    return Graph(Project(package))
 
 
-@cache
-def _imports_of_file(path: Path) -> tuple[str, ...]:
-    return tuple(_imports(ast.parse(path.read_text(encoding="utf-8")).body, _package_of(path)))
+@dataclass(eq=False)
+class Graph:
+    """All definitions that were reached so far, with what each refers to and, once known, its hash."""
+
+    project: Project
+    library: "Graph | None" = None
+    checks: Checks = field(default_factory=Checks)
+    definitions: dict[Node, Definition] = field(default_factory=dict)
+    forms: dict[Node, Form] = field(default_factory=dict)
+    hashes: dict[Node, str] = field(default_factory=dict)
+    doing: dict[str, tuple[Form, ...]] = field(default_factory=dict)  # by module: what loading it does
+
+    def fingerprint(self, start: Module, roots: Sequence[Definition | Module]) -> Fingerprint:
+        """The hash of the roots and of what loading all their modules does."""
+        form = Form()
+        writer = Writer(Definition(start, "*"), False, self.checks, self.definitions, form)
+        for root in roots:
+            writer.refer(Definition(root, "*") if isinstance(root, Module) else root)
+        reached: dict[Node, None] = {}
+        forms, seen = [form], set[Path]()
+        modules = [start]
+        waiting = list(form.references)
+        while waiting or modules:
+            while modules:
+                module = modules.pop()
+                if module.path not in seen and not _carries(module):
+                    seen.add(module.path)
+                    modules += self._loaded(module)
+                    for effect in self._effects(module):
+                        forms.append(effect)
+                        waiting += effect.references
+                        modules += effect.modules
+            while waiting:
+                node = waiting.pop()
+                if node not in reached:
+                    reached[node] = None
+                    one = self._form(node)
+                    waiting += one.references
+                    modules += [self.definitions[node].module, *one.modules]
+        self._hash(reached)
+        told = [self._digest(form), *sorted(self._digest(effect) for effect in forms[1:])]
+        externals = [name for one in (*forms, *(self.forms[node] for node in reached)) for name in one.externals]
+        return Fingerprint(_sha(told)[:16], frozenset(External(name).package for name in externals))
+
+    def _loaded(self, module: Module) -> Iterator[Module]:
+        """The modules that loading one loads, and the packages that it lies in."""
+        around = module.name.split(".")[:-1]
+        for name in [*module.loaded, *(".".join(around[:i]) for i in range(1, len(around) + 1))]:
+            if (found := self.project.find(name)) is not None:
+                yield found
+
+    def _effects(self, module: Module) -> tuple[Form, ...]:
+        """What loading a module does besides giving names their values."""
+        key = str(module.path)
+        if key not in self.doing:
+            names = Names(module)
+            these = [node for node in module.body if node in module.others or self._registers(node, names)]
+            found = Definition(module, "*")
+            forms = [Writer(found, False, self.checks, self.definitions).write([node]) for node in these]
+            self.doing[key] = tuple(form for form in forms if form.parts != ["{", "}"])
+        return self.doing[key]
+
+    def _registers(self, node: ast.stmt, names: Names) -> bool:
+        """Whether a definition makes itself known elsewhere: by its decorator, its base class or a call."""
+        if isinstance(node, ast.ClassDef) and any(self._takes_note(base, names) for base in node.bases):
+            return True
+        if isinstance(node, ast.ClassDef) and any(
+            isinstance(names.resolve(word.value)[0], Definition) for word in node.keywords if word.arg == "metaclass"
+        ):
+            return True
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            calls: list[ast.expr] = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            parts = ast.walk(node.value)
+            called = [part.func for part in parts if isinstance(part, ast.Call)]
+            calls = [func for func in called if not self._is_class(names.resolve(func)[0])]
+        else:
+            return False
+        for func in calls:
+            meaning, rest = names.resolve(func)
+            if isinstance(meaning, Module):
+                return True
+            if isinstance(meaning, Definition) and (
+                self._note(rest, node) or (not rest and self.checks.fills(meaning))
+            ):
+                return True
+        return False
+
+    @staticmethod
+    def _note(rest: Sequence[str], node: ast.stmt) -> bool:
+        """A decorator that is a method of something of the project (`registry.add`) may well keep what it is given."""
+        return bool(rest) and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+    def _takes_note(self, base: ast.expr, names: Names) -> bool:
+        meaning, _ = names.resolve(base)
+        if not isinstance(meaning, Definition):
+            return False
+        for node in meaning.statements:
+            if isinstance(node, ast.ClassDef):
+                if any(isinstance(one, ast.FunctionDef) and one.name == "__init_subclass__" for one in node.body):
+                    return True
+                if any(self._takes_note(above, Names(meaning.module)) for above in node.bases):
+                    return True
+        return False
+
+    @staticmethod
+    def _is_class(meaning: object) -> bool:
+        return isinstance(meaning, Definition) and any(isinstance(one, ast.ClassDef) for one in meaning.statements)
+
+    def _form(self, node: Node) -> Form:
+        if self.library is not None and self.definitions[node].module.project is self.library.project:
+            self.library.definitions[node] = self.definitions[node]
+            form = self.library._form(node)
+            for reference in form.references:
+                self.definitions[reference] = self.library.definitions[reference]
+            self.forms[node] = form
+        if node not in self.forms:
+            found = self.definitions[node]
+            writer = Writer(found, node.strict, self.checks, self.definitions)
+            self.forms[node] = writer.write(found.statements)
+        return self.forms[node]
+
+    def _hash(self, nodes: Iterable[Node]) -> None:
+        """Hash definitions, those first that others refer to; ones that refer to each other in as many rounds."""
+        for group in _components(nodes, lambda node: self.forms[node].references):
+            if all(node in self.hashes for node in group):
+                continue
+            self.hashes |= dict.fromkeys(group, "")
+            loop = len(group) > 1 or group[0] in self.forms[group[0]].references
+            for _ in range(len(group) + 1 if loop else 1):
+                self.hashes |= {node: self._digest(self.forms[node]) for node in group}
+
+    def _digest(self, form: Form) -> str:
+        return _sha(f"#{self.hashes[part]}" if isinstance(part, Node) else part for part in form.parts)
+
+
+def _sha(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _carries(module: Module) -> bool:
+    parts = module.name.split(".")
+    return parts[0] == "offtangent" and len(parts) > 1 and parts[1] in NOT_NUMBERS
+
+
+def _components(nodes: Iterable[Node], references: Callable[[Node], list[Node]]) -> Iterator[list[Node]]:
+    """Tarjan's strongly connected components, those that are referred to first; without recursion."""
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    stack: list[Node] = []
+    on: set[Node] = set()
+    for start in nodes:
+        if start in index:
+            continue
+        work: list[tuple[Node, Iterator[Node]]] = []
+
+        def enter(node: Node, work: list[tuple[Node, Iterator[Node]]] = work) -> None:
+            index[node] = low[node] = len(index)
+            stack.append(node)
+            on.add(node)
+            work.append((node, iter(references(node))))
+
+        enter(start)
+        while work:
+            node, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    group: list[Node] = []
+                    while not group or group[-1] != node:
+                        group.append(stack.pop())
+                        on.discard(group[-1])
+                    yield group
+            elif following not in index:
+                enter(following)
+            elif following in on:
+                low[node] = min(low[node], index[following])

@@ -120,10 +120,8 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
     blocks: list[Block] = []
     again = f"offtangent run {experiment.name} --profile {results.profile}"
     if record.stale(experiment):
-        note = f"Stale: the experiment's source has changed since these numbers were made. Afresh: {again}"
+        note = f"Stale: the code that makes these numbers has changed since. Afresh: {again}"
         blocks.append(Note(note, "warn"))
-    elif record.older(experiment):
-        blocks.append(Note(f"offtangent's code that this experiment uses has changed since. Afresh: {again}"))
     if results.complete and (missing := record.missing(experiment)):
         note = f"The profile has changed since: {missing} of its cells are not among these results. Afresh: {again}"
         blocks.append(Note(note, "warn"))

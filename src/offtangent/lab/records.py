@@ -22,6 +22,7 @@ import offtangent
 from offtangent._errors import InputError
 from offtangent._files import write_whole
 from offtangent.lab.experiment import Experiment, fields_of, rebuild
+from offtangent.lab.machinery import uses_jax
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome
 from offtangent.lab.store import room_in
@@ -41,8 +42,9 @@ class Provenance:
     device: str
     date: str
     seconds: float  # of all cells, added up: several may have run at once
-    source: str  # fingerprint of the experiment's own code
-    library: str  # fingerprint of what it uses of offtangent
+    source: str = ""  # fingerprints of an earlier scheme, in shipped records: they say nothing any more
+    library: str = ""
+    code: str = ""  # fingerprint of the code that made the numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +55,14 @@ class Record:
     provenance: Provenance
     results: Results
 
+    @property
+    def kinds(self) -> list[str]:
+        """The classes of its cells."""
+        return sorted({type(cell).__name__ for cell, _ in self.results})
+
     def stale(self, experiment: Experiment) -> bool:
-        """Whether the experiment's own source has changed since: then these are the numbers of another experiment."""
-        return self.provenance.source != experiment.fingerprint.source
+        """Whether the code that makes these numbers has changed since."""
+        return self.provenance.code != experiment.fingerprint(*self.kinds).code
 
     def missing(self, experiment: Experiment) -> int:
         """How many cells the profile has today that these results do not have."""
@@ -63,24 +70,20 @@ class Record:
             {repr(cell) for cell in experiment.cells(self.results.profile)} - {repr(cell) for cell, _ in self.results}
         )
 
-    def older(self, experiment: Experiment) -> bool:
-        """Whether offtangent's code that the experiment uses has changed since, for better or for worse."""
-        return self.provenance.library != experiment.fingerprint.library
-
 
 def record_of(outcome: Outcome) -> Record:
     """An experiment's outcome with its provenance."""
     experiment = outcome.experiment
     jax_version, backend, device = "", "cpu", platform.processor() or platform.machine()
-    if "jax" in experiment.fingerprint.uses:
+    code = experiment.fingerprint(*{type(cell).__name__ for cell, _ in outcome.results})
+    if uses_jax(code):
         import jax
 
         jax_version, backend, device = jax.__version__, jax.default_backend(), jax.devices()[0].device_kind
     device = f"{device} ({os.cpu_count()} cores)" if backend == "cpu" else device
     provenance = Provenance(
         offtangent.__version__, _commit(), platform.python_version(), jax_version, backend, device,
-        datetime.now(UTC).isoformat(timespec="seconds"), round(outcome.seconds, 2),
-        experiment.fingerprint.source, experiment.fingerprint.library,
+        datetime.now(UTC).isoformat(timespec="seconds"), round(outcome.seconds, 2), code=code.code,
     )  # fmt: skip
     return Record(experiment.name, provenance, outcome.results)
 

@@ -45,7 +45,7 @@ class Job:
     def task(self) -> Task:
         kind = type(self.cell).__name__
         experiment = self.experiment
-        return Task(experiment.name, experiment.where, kind, fields_of(self.cell), self.key, experiment.machinery)
+        return Task(experiment.name, experiment.where, kind, fields_of(self.cell), self.key, experiment.machinery(kind))
 
 
 @dataclass(frozen=True)

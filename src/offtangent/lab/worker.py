@@ -106,7 +106,7 @@ def _out_of_memory(error: BaseException) -> bool:
 
 def _check_machinery(experiment: Experiment, task: Task) -> None:
     """A worker that would compute something else than the key says is refused."""
-    here = experiment.machinery
+    here = experiment.machinery(task.kind)
     other = [
         f"{name} {here.get(name)} (the run: {value})"
         for name, value in task.machinery.items()

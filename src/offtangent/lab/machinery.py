@@ -1,0 +1,75 @@
+"""What makes a cell's numbers besides its fields: code, versions of packages, device, data."""
+
+import hashlib
+import importlib.metadata
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from offtangent._errors import InputError
+from offtangent.lab.fingerprint import Fingerprint
+
+ON_JAX = frozenset(("jax", "equinox", "optax", "lineax", "flax", "diffrax", "matfree"))
+
+
+def machinery_of(code: Fingerprint) -> dict[str, str]:
+    """The code's hash, major.minor of every package that it names and, where JAX computes, backend and precision."""
+    found = {"code": code.code}
+    found |= {name: _release(name) for name in sorted(code.packages) if name not in sys.stdlib_module_names}
+    if uses_jax(code):
+        import jax
+
+        precision = "float64" if jax.config.read("jax_enable_x64") else "float32"
+        found |= {"jax": _release("jax"), "backend": jax.default_backend(), "precision": precision}
+    return found
+
+
+def uses_jax(code: Fingerprint) -> bool:
+    """Whether a cell's numbers are JAX's."""
+    return bool(ON_JAX & code.packages)
+
+
+@cache
+def _release(package: str) -> str:
+    """Major and minor version of what an import of this name brings; "?" for what has none."""
+    try:
+        version = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        names = importlib.metadata.packages_distributions().get(package)
+        if not names:
+            return "?"
+        version = importlib.metadata.version(names[0])
+    return ".".join(version.split(".")[:2])
+
+
+def checksums(names: Iterable[str | Path], beside: Path) -> dict[str, str]:
+    """The sha256 of everything that `datasets(cell)` names.
+
+    Args:
+        names: Data sets of `offtangent.data`, and paths; relative ones lie beside the experiment's file.
+        beside: The folder of the experiment's file.
+
+    Returns:
+        A checksum by name.
+    """
+    from offtangent.data import checksum
+    from offtangent.data.catalogue import NAMES
+
+    return {str(name): checksum(str(name)) if name in NAMES else _of_file(beside / name) for name in names}
+
+
+def _of_file(path: Path) -> str:
+    if not path.is_file():
+        raise InputError(
+            f"datasets(cell) names {path}, and there is no such file. It names data sets of offtangent.data, or files "
+            "by their path from the experiment's folder."
+        )
+    stat = path.stat()
+    return _digest(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+@cache
+def _digest(path: Path, size: int, changed: int, inode: int) -> str:  # noqa: ARG001
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
