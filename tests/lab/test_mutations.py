@@ -36,29 +36,39 @@ def executed(tmp_path_factory):
 
 
 def places(source, lines):
-    """What can be edited in a file, if it was executed, and whether that lies in a check or in a statement that raises.
+    """What can be edited in a file if these lines were executed: the place, whether only checks see it, who reads it.
 
-    Module-level values count if executed lines read them that are no checks.
+    A function that changes nothing is a part of checks where it returns nothing, or is called in checks alone. Of
+    module-level values those count that executed lines read which are no checks.
     """
-    reads = set()
-    for function in (node for top in source.body for node in ast.walk(top) if isinstance(node, ast.FunctionDef)):
-        checks, names = Checks(), Names(source)
-        refusing = checks.changes_nothing(Definition(source, function.name), returns=False)
+    functions = [node for top in source.body for node in ast.walk(top) if isinstance(node, ast.FunctionDef)]
+    checks, covered = Checks(), {}
+    for function in functions:
+        names = Names(source)
         with names.inside(function):
             inside = [one for one in ast.walk(function) if isinstance(one, ast.stmt)]
             raising = [one for one in inside if isinstance(one, ast.Raise) or checks.is_check(one, names)]
-        covered = {line for one in raising for line in range(one.lineno, one.end_lineno + 1)}
-        for statement in inside:
-            if statement.lineno in lines:
-                if not refusing and statement.lineno not in covered:
-                    reads |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-                for one in edits(statement):
-                    if one.lineno in lines and (one.lineno in covered or not refusing):
-                        yield one, "raising" if one.lineno in covered else "semantic"
+        covered[function] = {line for one in raising for line in range(one.lineno, one.end_lineno + 1)}
+    serving = {name for function in functions for one in ast.walk(function) if isinstance(one, ast.Name)
+               for name in [one.id] if one.lineno not in covered[function]}  # fmt: skip
+    reads = {}
+    for function in functions:
+        found = Definition(source, function.name)
+        private = function.name.startswith("_") and function.name not in serving
+        refusing = checks.changes_nothing(found, returns=False) or (
+            private and checks.changes_nothing(found, returns=True)
+        )
+        for statement in (one for one in ast.walk(function) if isinstance(one, ast.stmt) and one.lineno in lines):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and not refusing and node.lineno not in covered[function]:
+                    reads.setdefault(node.id, set()).add(node.lineno)
+            for one in edits(statement):
+                if one.lineno in lines and (one.lineno in covered[function] or not refusing):
+                    yield one, one.lineno in covered[function], {one.lineno}
     for statement in source.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if any(isinstance(target, ast.Name) and target.id in reads for target in targets):
-            yield from ((one, "value") for one in edits(statement.value))
+        for target in statement.targets if isinstance(statement, ast.Assign) else []:
+            if isinstance(target, ast.Name) and target.id in reads:
+                yield from ((one, False, reads[target.id]) for one in edits(statement.value))
 
 
 def edits(statement):
@@ -106,12 +116,12 @@ def drawn(executed):
     caught = {node.path for node in library.definitions if node.strict}  # there checks count: somebody goes on
     semantic, raising = [], []
     for path in sorted(by_file):
-        for node, what in places(library.project.read(Path(path)), set().union(*by_file[path].values())):
-            who = [name for name, numbers in by_file[path].items() if what == "value" or node.lineno in numbers]
-            if what != "raising":
-                semantic += [(path, node, name) for name in who]
+        for node, raises, readers in places(library.project.read(Path(path)), set().union(*by_file[path].values())):
+            who = [(path, node, name) for name, numbers in by_file[path].items() if readers & numbers]
+            if not raises:
+                semantic += who
             elif path not in caught:
-                raising += [(path, node, name) for name in who]
+                raising += who
     shuffle = random.Random(1)
     return shuffle.sample(semantic, EDITS), shuffle.sample(raising, EDITS)
 
