@@ -83,10 +83,10 @@ def read_regular(path: Path | str, ends: Iterable[tuple[bytes, int]] = ()) -> by
 
 
 def shown(path: str | Path) -> str:
-    """A path as text that can be printed and written: names of files may hold bytes that are no text.
+    r"""A path as text that can be printed and written: names of files may hold bytes that are no text.
 
     >>> shown("mine.csv"), shown("b\udcff.csv")
-    ('mine.csv', 'b\ufffd.csv')
+    ('mine.csv', 'b�.csv')
     """
     return os.fsencode(path).decode("utf-8", "replace")
 

@@ -128,7 +128,7 @@ def run(
     from offtangent import lab
     from offtangent.lab.progress import shown_progress
     from offtangent.lab.publish import judge
-    from offtangent.lab.records import finite, record_of
+    from offtangent.lab.records import finite, record_of, too_large
     from offtangent.lab.worker import sharing_settings
 
     experiments = lab.select(selectors or [], _experiments())
@@ -151,6 +151,9 @@ def run(
         outcomes = lab.run(todo, store, placement, on_done=on_done)
     for line in store.damaged:
         err.print(Text(f"Damaged and computed again: {line}", style="yellow"), soft_wrap=True)
+    for outcome in outcomes:
+        if told_size := too_large(outcome.results):
+            err.print(Text(f"{outcome.experiment.name}: {told_size}", style="yellow"), soft_wrap=True)
     records = [record_of(outcome) for outcome in outcomes]
     paths = [lab.write_record(record, folder / "results") for record in records]
     failures = [(job, done) for outcome in outcomes for job, done in outcome.failures]
@@ -199,19 +202,29 @@ def report(
 ) -> None:
     """Write the report of an earlier run again, from its results and those that come with the package."""
     from offtangent import lab
+    from offtangent.lab.mending import read_or_remake
+    from offtangent.lab.store import check_output
 
     own = lab.select(selectors, _experiments()) if selectors else []
     known = {experiment.name: experiment for experiment in [*_experiments(), *own]}
+    check_output(folder)
     paths = sorted((folder / "results").glob("*.json"))
     if not paths:
         raise InputError(f"There are no results in {folder / 'results'}. Make some with: offtangent run --out {folder}")
-    records = [lab.read_record(path, known) for path in paths]
+    read = [read_or_remake(path, known) for path in paths]
+    for record, fault in read:
+        if fault:
+            err.print(Text(fault, style="yellow" if record else "red"), soft_wrap=True)
+    records = [record for record, _ in read if record is not None]
+    lost = [fault for record, fault in read if record is None]
     names = {record.name for record in records}
     shown = [experiment for experiment in known.values() if experiment.name in names]  # as their papers go, not by file
-    page = _page(shown, records, folder, {})
-    if page is None:
+    altered: list[str] = []
+    page = _page(shown, records, folder, {}, lost, altered)
+    if page is not None:
+        out.print(Text(f"Report: {page}"), soft_wrap=True)
+    if page is None or lost or altered:
         raise typer.Exit(1)
-    out.print(Text(f"Report: {page}"), soft_wrap=True)
 
 
 app.command(epilog=EPILOG)(polite(labels))
@@ -309,17 +322,28 @@ def _page(
     records: "Sequence[lab.Record]",
     folder: Path,
     facts: dict[str, str],
+    lost: Sequence[str] = (),
+    altered: list[str] | None = None,
 ) -> Path | None:
-    """The report of these records, next to the ones that come with the package; None where plotly is missing."""
+    """The report of these records, next to the ones that come with the package; None where plotly is missing.
+
+    `lost` tells of records that are left out; what is wrong with shipped ones is told too, and added to `altered`.
+    """
     from offtangent import lab
     from offtangent.lab.publish import Chapter, publish
-    from offtangent.lab.records import committed_records
+    from offtangent.lab.records import committed_records, shipped_fault
 
     known = {experiment.name: experiment for experiment in experiments}
     committed = [
         path for path in committed_records() if any(path.name.startswith(f"{n.replace('/', '-')}-") for n in known)
     ]
-    shipped = [lab.read_record(path, known) for path in committed]
+    faults = {path: shipped_fault(path) for path in committed}
+    told_faults = [fault for fault in faults.values() if fault]
+    if altered is not None:
+        altered += told_faults
+    for fault in told_faults:
+        err.print(Text(fault, style="red"), soft_wrap=True)
+    shipped = [lab.read_record(path, known) for path in committed if not faults[path]]
     everything = [*records, *shipped]
     chapters = []
     for name, group in _by_paper(experiments).items():
@@ -333,7 +357,7 @@ def _page(
         "command": "offtangent " + " ".join(sys.argv[1:]),
     }
     try:
-        return publish(chapters, folder / PAGE, told, shipped).resolve()
+        return publish(chapters, folder / PAGE, told, shipped, [*lost, *told_faults]).resolve()
     except ImportError as error:
         err.print(Text(f"No report was written: {error}. Elsewhere: offtangent report {folder}", style="yellow"))
         return None

@@ -55,10 +55,17 @@ class Chapter:
     entries: tuple[tuple[Experiment, Sequence[Record]], ...]
 
 
-def publish(chapters: Sequence[Chapter], path: Path, facts: Mapping[str, str], shipped: Sequence[Record]) -> Path:
+def publish(
+    chapters: Sequence[Chapter],
+    path: Path,
+    facts: Mapping[str, str],
+    shipped: Sequence[Record],
+    faults: Sequence[str] = (),
+) -> Path:
     """Write the report page and return its path. Needs plotly; claims are judged afresh from the records.
 
-    `shipped` are the records that came with the package: their verdicts are counted apart.
+    `shipped` are the records that came with the package: their verdicts are counted apart. `faults` tell of records
+    that are left out, in colour, before anything else.
     """
     counts: dict[bool, Counter[Verdict]] = {False: Counter(), True: Counter()}
     sections = [_chapter(chapter, counts, shipped) for chapter in chapters]
@@ -77,7 +84,7 @@ def publish(chapters: Sequence[Chapter], path: Path, facts: Mapping[str, str], s
         "claim of its own.",
         sections,
         {"offtangent": offtangent.__version__, **facts},
-        (Table("Claims by verdict", columns, rows),) if rows else (),
+        (*(Note(fault, "bad") for fault in faults), *([Table("Claims by verdict", columns, rows)] if rows else [])),
     )
     with room_in(path.parent):
         return write(page, path)

@@ -2,8 +2,14 @@
 
 A run writes one per experiment into DIR/results/. The repository's own `results/` holds those of the `paper`
 profiles, made on a GPU; they travel with the package, so every report can show them next to a local run.
+
+A record ends with the sha256 of all its bytes before: one changed digit, or space, is found. Another program that
+writes the same JSON anew makes another file, which is refused as well: a record is as the run wrote it. Those of the
+first format have none; the checksums of the shipped ones stand in results/meta/checksums.json. A variable of more than
+a megabyte stays in its cell's file, and the record names it by the cell's key and the checksum of its numbers.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -20,14 +26,23 @@ import xarray as xr
 
 import offtangent
 from offtangent._errors import InputError
-from offtangent._files import write_whole
+from offtangent._files import read_regular, write_whole
+from offtangent.lab.codec import array_checksum
 from offtangent.lab.experiment import Experiment, fields_of, rebuild
 from offtangent.lab.machinery import uses_jax
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome
-from offtangent.lab.store import room_in
+from offtangent.lab.store import Store, room_in
 
-FORMAT = 1
+FORMAT = 2
+LARGE = 1_000_000  # bytes of a variable above which it stays in its cell's file
+WARN = 20_000_000  # bytes of a cell's result above which a person is told
+MEMBERS = {"format", "experiment", "profile", "complete", "provenance", "cells"}
+SUM, END = b', "checksum": "', b'"}\n'
+
+
+class DamagedRecord(InputError):
+    """A record that is not what was written, or whose large variables are not at hand."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,7 @@ class Record:
     name: str
     provenance: Provenance
     results: Results
+    keys: tuple[str, ...] = ()  # of the cells' files, in the results' order, where they are known
 
     @property
     def kinds(self) -> list[str]:
@@ -85,50 +101,142 @@ def record_of(outcome: Outcome) -> Record:
         offtangent.__version__, _commit(), platform.python_version(), jax_version, backend, device,
         datetime.now(UTC).isoformat(timespec="seconds"), round(outcome.seconds, 2), code=code.code,
     )  # fmt: skip
-    return Record(experiment.name, provenance, outcome.results)
+    return Record(experiment.name, provenance, outcome.results, outcome.keys)
+
+
+def record_name(experiment: str, profile: str) -> str:
+    """The name of a record's file."""
+    return f"{experiment.replace('/', '-')}-{profile}.json"
 
 
 def write_record(record: Record, folder: Path) -> Path:
     """Write DIR/results/<experiment>-<profile>.json and return its path."""
-    path = folder / f"{record.name.replace('/', '-')}-{record.results.profile}.json"
-    content = {
+    path = folder / record_name(record.name, record.results.profile)
+    head = {
         "format": FORMAT,
         "experiment": record.name,
         "profile": record.results.profile,
         "complete": record.results.complete,
         "provenance": asdict(record.provenance),
-        "cells": [
-            {"kind": type(cell).__name__, "fields": fields_of(cell), "data": _to_plain(dataset)}
-            for cell, dataset in record.results
-        ],
     }
+    # Cell by cell: all of them as lists would take ten times the memory of the text.
+    cells = ", ".join(
+        _json(
+            {"kind": type(cell).__name__, "fields": fields_of(cell)}
+            | ({"key": key} if key and _large(dataset) else {})
+            | {"data": _to_plain(dataset, inline=not key)}
+        )
+        for (cell, dataset), key in zip(record.results, record.keys or ("",) * len(record.results), strict=True)
+    )
+    content = f'{_json(head)[:-1]}, "cells": [{cells}]'.encode()
+    checksum = hashlib.sha256(content).hexdigest().encode()
     with room_in(folder.parent):
-        write_whole(path, (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        write_whole(path, content + SUM + checksum + END)
     return path
 
 
 def read_record(path: Path, experiments: Mapping[str, Experiment]) -> Record:
-    """Read one back. Its experiment is looked up by name among those given: a file never says what code to run."""
+    """Read one back. Its experiment is looked up by name among those given: a file never says what code to run.
+
+    Raises `DamagedRecord` where it is not as it was written, or where large variables are not in DIR/cells.
+    """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = _checked(path)
         name = content["experiment"]
-        if content["format"] != FORMAT:
-            raise InputError(f"{path} has format {content['format']}; this version reads {FORMAT}.")
         if name not in experiments:
             raise InputError(
                 f"{path} holds results of {name!r}, which is none of the papers' experiments. If it is your own, "
                 f"name its file too: offtangent report DIR {name}.py"
             )
+        store = Store(path.parent.parent)
         pairs = tuple(
-            (rebuild(experiments[name], cell["kind"], _tupled(cell["fields"])), _from_plain(cell["data"]))
+            (
+                rebuild(experiments[name], cell["kind"], _tupled(cell["fields"])),
+                _from_plain(cell["data"] | _from_cell(cell, store, path)),
+            )
             for cell in content["cells"]
         )
+        keys = tuple(cell.get("key", "") for cell in content["cells"])
         results = Results(content["profile"], pairs, content["complete"])
-        return Record(name, Provenance(**content["provenance"]), results)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return Record(name, Provenance(**content["provenance"]), results, keys)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is no record of results ({type(error).__name__}: {error}).") from None
+        raise DamagedRecord(f"{path} is no record of results ({type(error).__name__}: {error}).") from None
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """A record's JSON, its checksum compared."""
+    raw = bytes(read_regular(path, ((b"}", 1), (b"}\n", 2), (b"}\r\n", 3))))
+    tail = len(SUM) + 64 + len(END)
+    body, rest = raw[:-tail], raw[-tail:]
+    summed = rest.startswith(SUM) and rest.endswith(END)
+    if summed and rest[len(SUM) : -len(END)] != hashlib.sha256(body).hexdigest().encode():
+        raise DamagedRecord(f"{path} is damaged: its checksum does not match its content.")
+    content = json.loads(raw)
+    if content["format"] not in (1, FORMAT):
+        raise InputError(f"{path} has format {content['format']}; this version reads {FORMAT}.")
+    # Without a checksum only the first format is taken, and only with what it has: a 2 may have become a 1.
+    if not summed and (content["format"] != 1 or not content.keys() <= MEMBERS):
+        raise DamagedRecord(f"{path} is damaged: it has lost its checksum.")
+    if summed and content["format"] == 1:
+        raise DamagedRecord(f"{path} is damaged: it is of a format without a checksum, and has one.")
+    return dict(content)
+
+
+def _from_cell(cell: Mapping[str, Any], store: Store, path: Path) -> dict[str, Any]:
+    """The large variables of a cell, from its file."""
+    named = {name: told for name, told in cell["data"].items() if "checksum" in told}
+    if not named:
+        return {}
+    stored = store.read(cell["key"])
+    if stored is None:
+        raise DamagedRecord(
+            f"{path}: {', '.join(map(repr, named))} of {cell['kind']}({_told(cell['fields'])}) is large and stays in "
+            f"{store.path(cell['key'])}, which is not there or not sound. Bring the folder cells/ along, or run again."
+        )
+    values = {name: np.asarray(stored[0].variables[name].values) for name in named}
+    other = [name for name, told in named.items() if array_checksum(values[name]) != told["checksum"]]
+    if other:
+        raise DamagedRecord(f"{path}: {', '.join(other)} in {store.path(cell['key'])} has other numbers. Run again.")
+    return {name: told | {"data": values[name]} for name, told in named.items()}
+
+
+def _told(fields: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in fields.items())
+
+
+def _large(dataset: xr.Dataset) -> bool:
+    return any(variable.nbytes > LARGE for variable in dataset.variables.values())
+
+
+def too_large(results: Results) -> str:
+    """What a person is told of cells with more than 20 MB of results; nothing where there are none."""
+    found = [(dataset.nbytes, cell) for cell, dataset in results if dataset.nbytes > WARN]
+    if not found:
+        return ""
+    size, cell = max(found, key=lambda one: one[0])
+    return (
+        f"{len(found)} of {len(results)} cells have results of more than {WARN / 1e6:.0f} MB ({cell}: {size / 1e6:.0f} "
+        "MB). They stay in cells/, without which no report can be written: let run return what claims and figures need."
+    )
+
+
+def shipped_fault(path: Path) -> str:
+    """What is wrong with the file of a shipped record; nothing where it has the checksum that came with it."""
+    meta = path.parent / "meta" / "checksums.json"
+    try:
+        known = json.loads(read_regular(meta))
+        content = read_regular(path)
+    except (OSError, ValueError) as error:
+        return f"The shipped results {path} cannot be checked ({error}): they are left out."
+    if known.get(path.name) == hashlib.sha256(content).hexdigest():
+        return ""
+    return f"The shipped results {path} are not those that were shipped, by the checksum in {meta}: they are left out."
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def committed_records() -> list[Path]:
@@ -140,31 +248,41 @@ def committed_records() -> list[Path]:
     return []
 
 
-def _to_plain(dataset: xr.Dataset) -> dict[str, Any]:
+def _to_plain(dataset: xr.Dataset, *, inline: bool = True) -> dict[str, Any]:
+    coordinates = set(dataset.coords)
     return {
         str(name): {
             "dims": list(variable.dims),
             "dtype": variable.dtype.str,
             "shape": list(variable.shape),  # which a list cannot tell where it is empty
-            "coordinate": name in dataset.coords,
-            "data": finite(_shortest(np.asarray(variable.values))),
+            "coordinate": name in coordinates,
         }
+        | (
+            {"data": _shortest(np.asarray(variable.values))}
+            if inline or variable.nbytes <= LARGE
+            else {"checksum": array_checksum(np.asarray(variable.values))}
+        )
         for name, variable in dataset.variables.items()
     }
 
 
 def _shortest(values: np.ndarray) -> Any:
     """The values as lists; those of float32 with the digits that tell them apart, half as many as float64 shows."""
-    if values.dtype != np.float32:
-        return values.tolist()
-    return np.array([float(str(one)) for one in values.ravel()]).reshape(values.shape).tolist()
+    if values.dtype == np.float32:
+        values = np.array([float(str(one)) for one in values.ravel()]).reshape(values.shape)
+    listed = values.tolist()
+    return (
+        listed
+        if values.dtype.kind in "biu" or (values.dtype.kind == "f" and np.isfinite(values).all())
+        else finite(listed)
+    )
 
 
 def _from_plain(plain: dict[str, Any]) -> xr.Dataset:
     variables = {
         name: (v["dims"], values.reshape(v.get("shape", values.shape)))
         for name, v in plain.items()
-        for values in [np.array(v["data"], dtype=np.dtype(v["dtype"]))]
+        for values in [np.asarray(v["data"], dtype=np.dtype(v["dtype"]))]
     }
     return xr.Dataset(variables).set_coords([name for name, v in plain.items() if v["coordinate"]])
 

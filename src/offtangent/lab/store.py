@@ -130,7 +130,7 @@ class Store:
             raise InputError(f"{path} does not fit into the memory. Run on a machine that has more of it.") from None
         except (OSError, ValueError, Damaged) as fault:  # a bad sector, a folder in its place, a truncated file
             told = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
-            self._set_aside(path, told, key)
+            self.set_aside(path, told, key)
             return None
 
     def write(self, key: str, content: bytes) -> None:
@@ -155,10 +155,11 @@ class Store:
             raise _unreadable(path, error.strerror) from None
         if stat.S_ISDIR(mode):
             raise _unreadable(path, os.strerror(errno.EACCES))
-        self._set_aside(path, f"it is {kind_of(mode)}, where a folder belongs")
+        self.set_aside(path, f"it is {kind_of(mode)}, where a folder belongs")
         return False
 
-    def _set_aside(self, path: Path, fault: str, key: str | None = None) -> None:
+    def set_aside(self, path: Path, fault: str, key: str | None = None) -> None:
+        """Move a damaged file out of the way and note it; one that another run has mended meanwhile stays."""
         name = f"{path.name}.{secrets.token_hex(4)}"
         aside = self.folder / "damaged" / name
         with room_in(self.folder):

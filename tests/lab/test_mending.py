@@ -1,0 +1,126 @@
+"""A record that was changed is found, told, and made again from its cells; large variables stay with their cells."""
+
+import json
+import random
+import shutil
+import string
+
+import numpy as np
+import pytest
+
+from offtangent import lab
+from offtangent._errors import InputError
+from offtangent.lab import records
+from offtangent.lab.records import committed_records, record_of
+
+
+@pytest.fixture
+def finished(sweep, store, offtangent):
+    """The path of a run's record."""
+    assert offtangent("run", sweep.path, "--profile", "smoke", "--on", "local", "--out", store).status == 0
+    return store / "results" / "sweep-smoke.json"
+
+
+def change_a_digit(path):
+    """Another digit in the first number of the data, as an accident or a hand would write it."""
+    content = path.read_text()
+    place = content.index("[", content.index('"data": [')) + 4
+    place = next(i for i in range(place, len(content)) if content[i].isdigit())
+    path.write_text(content[:place] + str((int(content[place]) + 1) % 10) + content[place + 1 :])
+
+
+def test_two_hundred_random_changes_of_a_record_are_all_found(finished, sweep):
+    """One byte each, at any place; every second one a digit for a digit."""
+    rng, sound = random.Random(20190524), finished.read_bytes()
+    digits = [place for place, byte in enumerate(sound) if chr(byte) in string.digits]
+    lab.read_record(finished, {"sweep": sweep.experiment})
+    for number in range(200):
+        place = rng.choice(digits) if number % 2 else rng.randrange(len(sound))
+        values = [ord(d) for d in string.digits] if number % 2 else range(256)
+        value = rng.choice([one for one in values if one != sound[place]])
+        finished.write_bytes(sound[:place] + bytes([value]) + sound[place + 1 :])
+        with pytest.raises(InputError):
+            lab.read_record(finished, {"sweep": sweep.experiment})
+
+
+def test_a_record_of_the_first_format_is_still_read(finished, sweep):
+    content = json.loads(finished.read_text()) | {"format": 1}
+    del content["checksum"]
+    finished.write_text(json.dumps(content))
+    assert lab.read_record(finished, {"sweep": sweep.experiment}).results.complete
+
+
+def test_a_changed_record_is_told_and_made_again_from_the_cells(finished, sweep, store, offtangent, same):
+    known = {"sweep": sweep.experiment}
+    before = lab.read_record(finished, known)
+    change_a_digit(finished)
+    told = offtangent("report", store, sweep.path)
+    assert told.status == 0
+    assert "its checksum does not match its content. It was made again from 4 cells" in told.err
+    assert same(before.results, lab.read_record(finished, known).results)
+    assert len(list((store / "damaged").iterdir())) == 1
+    assert offtangent("report", store, sweep.path).err == ""
+
+
+def test_a_changed_record_without_its_cells_is_left_out_with_status_1(finished, sweep, store, offtangent):
+    change_a_digit(finished)
+    shutil.rmtree(store / "cells")
+    told = offtangent("report", store, sweep.path)
+    assert told.status == 1
+    assert "it is left out" in told.err
+    page = (store / "report.html").read_text()
+    assert "it is left out" in page
+    assert "means are small" not in page
+
+
+def test_a_changed_shipped_record_is_told_and_left_out(tmp_path, monkeypatch, offtangent):
+    shipped = tmp_path / "shipped"
+    (source,) = [path for path in committed_records() if path.name == "arora-fig1-paper.json"]
+    shutil.copytree(source.parent / "meta", shipped / "meta")
+    shutil.copy(source, shipped)
+    monkeypatch.setattr(records, "committed_records", lambda: [shipped / source.name])
+    (tmp_path / "run" / "results").mkdir(parents=True)
+    shutil.copy(source, tmp_path / "run" / "results")
+    assert offtangent("report", tmp_path / "run").status == 0
+    change_a_digit(shipped / source.name)
+    told = offtangent("report", tmp_path / "run")
+    assert told.status == 1
+    assert "are not those that were shipped" in told.err
+    assert "are not those that were shipped" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_every_shipped_record_has_the_checksum_that_was_noted():
+    assert [records.shipped_fault(path) for path in committed_records()] == [""] * len(committed_records())
+
+
+@pytest.fixture
+def large(write_sweep, store):
+    """A sweep of two cells with 1.6 MB each, and its record."""
+    sweep = write_sweep(cells=2, size=200_000)
+    outcome = sweep.run(store)
+    return sweep, outcome, lab.write_record(record_of(outcome), store / "results")
+
+
+def test_a_large_variable_stays_in_its_cell_and_comes_back_with_the_record(large):
+    sweep, outcome, path = large
+    assert path.stat().st_size < 5_000
+    for (_, came), (_, dataset) in zip(
+        lab.read_record(path, {"sweep": sweep.experiment}).results, outcome.results, strict=True
+    ):
+        np.testing.assert_array_equal(came["values"].values, dataset["values"].values)
+
+
+def test_a_record_whose_large_variables_are_missing_says_where_they_were(large, store, offtangent):
+    sweep, _, _ = large
+    shutil.rmtree(store / "cells")
+    told = offtangent("report", store, sweep.path)
+    assert told.status == 1
+    assert "'values' of Cell(number=0, size=200000, seconds=0.0) is large and stays in" in told.err
+
+
+def test_results_of_more_than_twenty_megabytes_are_warned_of(write_sweep, store, offtangent):
+    sweep = write_sweep(cells=1, size=2_600_000)
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--on", "local", "--out", store)
+    assert told.status == 0
+    assert "1 of 1 cells have results of more than 20 MB" in told.err
+    assert (store / "results" / "sweep-smoke.json").stat().st_size < 5_000
