@@ -43,6 +43,9 @@ cube = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
 table = kernels.CubeKernel.of("gaussian", 3)
 arcsine = kernels.CubeKernel.of("arcsine", 3)
 wide = rng.choice([-1.0, 1.0], (2, 2000))
+long = rng.standard_normal((30, 4)); signs = np.where(long[:, 0] > 0, 1.0, -1.0)
+table_file = __import__("tempfile").mkdtemp() + "/a.csv"
+open(table_file, "w").write("a,b\\n1,0\\n2,1\\n")
 def train(objective, **words):
     words = {"params": net.origin, "X": X, "y": y, "steps": 1} | words
     return training.train(objective, **words, optimiser=optax.sgd(0.1))
@@ -273,6 +276,81 @@ CASES = {
     "train(training.MeanLoss(net), steps=1.5)": "steps=1.5",
     "training.sharpness(lambda w: w**2, jnp.ones(3), key=key)": "expected one number",
     "training.sharpness(lambda w: jnp.sum(w), jnp.arange(3), key=key)": "nothing to move",
+    # of a file
+    "data.load(3)": "path is an int: expected the path of a file",
+    "data.load(('a.npy',))": "A tuple of 1 paths: expected two",
+    "data.load(table_file, labels=1.5)": "labels=1.5 is a float: expected a column's name or position",
+    "data.load(table_file, labels=True)": "labels=True is a bool",
+    "data.load(table_file, limit=0)": "limit=0",
+    # samples, labels and classes
+    "data.sphere(3, 3, radius='1', key=key)": "radius='1' is a str",
+    "data.gaussian(10**12, 10**6, key=key)": "more than any memory holds",
+    "data.noisy_xor(3, '4', key=key)": "dim='4'",
+    "data.smooth_inputs(X, '1', key=key)": "noise='1' is a str",
+    "data.smooth_inputs(X, 1e308, key=key)": "leads beyond float64",
+    "data.add_label_noise([[1], [-1, 1]], 0.1, key=key)": "y is no array",
+    "data.two_classes(X, y, 3)": "classes=3: expected two different classes",
+    "data.two_classes(X, y, ('a', 'b'))": "a class='a' is a str",
+    "data.digits(classes=3)": "classes=3: expected different whole numbers",
+    "data.digits(classes=([0], [1]))": "expected different whole numbers",
+    "data.mnist(folder=3)": "folder is an int: expected the path of a folder",
+    "theory.analyse_labels(X, y, classes=['a', 'b'])": "classes names labels 0, 1, …, and y has -1 and 1",
+    "theory.analyse_labels(X, (y + 1) / 4, classes=['a', 'b'])": "and y has 0 and 0.5",
+    "theory.analyse_labels(X, (y + 1) / 2, classes=['a', 'a'])": "two equal names",
+    "theory.analyse_labels(X, (y + 1) / 2, classes=3)": "classes is an int",
+    "theory.analyse_labels(X, y, kernel='relu')": "kernel='relu': expected one of",
+    "theory.analyse_labels(X, y, ridge='1')": "ridge='1' is a str",
+    "theory.analyse_labels(X, y, ridge=1e308)": "ridge=1e+308 leaves nothing of a kernel",
+    "theory.analyse_labels(X, y, rows_at_once='20')": "rows_at_once='20'",
+    "theory.advise(long, 1e200 * signs, width=10)": "The largest label is 1e+200",
+    "theory.advise(long, 1e-200 * signs, width=10)": "The largest label is 1e-200",
+    # kernels and ridges
+    "kernels.Gram(kernels.relu_hidden, X, budget='1')": "budget='1' is a str",
+    "kernels.Gram(kernels.relu_hidden, X).solve(['a'] * 8)": "b has dtype",
+    "kernels.Gram(kernels.relu_hidden, X).solve(y, tolerance='x')": "tolerance='x' is a str",
+    "kernels.Gram(kernels.relu_hidden, X).eigh(2.5)": "k=2.5",
+    "kernels.relu_hidden.exact(X, X[:, :2])": "X1 has 3 columns and X2 2",
+    "kernels.gaussian('1')": "is a str",
+    "kernels.erf_output(weight=None)": "weight=None is a NoneType",
+    "kernels.deep(2.5)": "deep(2.5): the depth",
+    "kernels.ridge_regression(kernels.relu_hidden, X, y, ridge='x')": "ridge='x' is a str",
+    "kernels.ridge_path(3, y)": "spectrum is an int",
+    "kernels.ridge_path(kernels.Gram(kernels.relu_hidden, X).eigh(), y, [inf])": "positive and finite",
+    "kernels.ridge_path(kernels.Gram(kernels.relu_hidden, X).eigh(), y, 0.1)": "expected a list",
+    "kernels.ridge_path(kernels.Gram(kernels.relu_hidden, X).eigh(), y, [])": "expected a list",
+    "kernels.ridge_path(kernels.Gram(kernels.relu_hidden, X).eigh(), y, ['a'])": "ridges has dtype",
+    "kernels.ridge_for_norm(kernels.Gram(kernels.relu_hidden, X).eigh(), y, '1')": "norm='1' is a str",
+    "kernels.regularised('relu_hidden', X, y)": "kernel is a str",
+    "kernels.regularised(kernels.relu_hidden, X, y, ['a'])": "ridges has dtype",
+    "kernels.tangent_gram(net, column, X)": "W has shape (3, 1) and X (8, 3): expected (3, 8) and (n, 3)",
+    "kernels.tangent_gram(net, W, X[:, :2])": "expected (3, 8) and (n, 3)",
+    "kernels.tangent_gram(3, W, X)": "net is an int",
+    "theory.predict_residual(kernels.Gram(kernels.relu_hidden, X).eigh(), y, rate='x', steps=np.arange(3))": "rate='x'",
+    "theory.predict_residual(kernels.Gram(kernels.relu_hidden, X).eigh(), y, rate=0.1, steps=[0.5])": "whole numbers",
+    "theory.largest_stable_rate(3)": "spectrum is an int",
+    "theory.complexity('1', 3)": "quadratic='1' is a str",
+    # Taylor series and regimes
+    "taylor.expand(f, P, 1).terms(moved, holed)": "The inputs hold 1 entry",
+    "taylor.expand(f, P, 1).terms(jax.tree.map(lambda leaf: nan * leaf, P), X)": "The parameters hold",
+    "measure_regime(f, P, moved, X[:0])": "X has no samples",
+    "measure_regime(f, P, moved, X, neurons=1.5)": "neurons=1.5",
+    # the arguments of train
+    "train(training.HalfSquares(net), batch='3', key=key)": "batch='3'",
+    "train(training.HalfSquares(net), batch=3, key=0)": "key must be one JAX key",
+    "train(training.HalfSquares(net), X=None)": "X has dtype object",
+    "train(training.HalfSquares(net), X=3)": "X is of shape ()",
+    "train(training.HalfSquares(net), X=X[:0], y=y[:0])": "X is of shape (0, 3)",
+    "train(training.HalfSquares(net), X=X + 1j)": "X has dtype complex",
+    "train(training.HalfSquares(net), X=jnp.asarray(X) + 1j)": "dtype complex64",
+    "train(training.HalfSquares(net), y=['a'] * 8)": "y has dtype",
+    "train(training.HalfSquares(net), params={})": "params holds no arrays",
+    "train(training.HalfSquares(net), params='abc')": "params holds no arrays",
+    "train(training.HalfSquares(net), params=np.ones((3, 8), int))": "params holds whole numbers",
+    "train(training.HalfSquares(net), record=3, record_at=np.array([0]))": "record is an int",
+    "train(training.HalfSquares(net), record={'a': 3}, record_at=np.array([0]))": "record['a'] is an int",
+    "train(training.HalfSquares(net), record={'a': jnp.sum}, record_at=[0.5])": "record_at=[0.5]",
+    "train(training.HalfSquares(net), checkpoint='x')": "checkpoint is a str",
+    "train(lambda p, x, y: 'abc')": "it gave a str, and not a number",
 }
 
 # what the types would refuse too, and the functions take as it is meant

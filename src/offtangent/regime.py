@@ -136,6 +136,10 @@ def measure_regime(
     if order < 1:
         raise InputError(f"order={order}: at least the first order is measured.")
     check_finite(X, "The inputs")
+    if not hasattr(neurons, "__index__"):
+        raise InputError(f"neurons={neurons!r}: expected an axis, such as -1 or 0.")
+    if any(jnp.shape(leaf)[:1] == (0,) for leaf in jax.tree.leaves(X) if eqx.is_array(leaf)):
+        raise InputError("X has no samples: expected at least one.")
     found = expand(f, params0, order).terms(params, X)
     start, *terms = (np.asarray(term, np.float64) for term in found)
     end, again = (np.asarray(f(one, X), np.float64) for one in (params, params0))

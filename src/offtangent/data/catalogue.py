@@ -5,7 +5,7 @@ import os
 import zlib
 from pathlib import Path
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 
 ENVIRONMENT = "OFFTANGENT_DATA"
 
@@ -35,6 +35,8 @@ def data_folder(folder: str | Path | None = None) -> Path:
     """The folder given, else $OFFTANGENT_DATA, else offtangent/ in the user's cache folder."""
     chosen = folder or os.environ.get(ENVIRONMENT)
     if chosen:
+        if not isinstance(chosen, str | os.PathLike):
+            raise InputError(f"folder is {a_kind(chosen)}: expected the path of a folder.")
         return Path(chosen).expanduser()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "")
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "offtangent"

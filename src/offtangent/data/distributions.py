@@ -12,11 +12,14 @@ from jaxtyping import Float
 from offtangent._errors import InputError
 from offtangent.data._rows import unit_rows
 from offtangent.data.checks import check_inputs
-from offtangent.data.keys import PRNGKeyArray, check_count, check_key
+from offtangent.data.keys import PRNGKeyArray, check_count, check_key, check_real
+
+MOST = 10**12  # entries, of 8 bytes: JAX ends the whole process where it cannot have the memory
 
 
 def sphere(n: int, dim: int, *, radius: float | int = 1.0, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:
     """Points uniform on the sphere ‖x‖ = radius in `dim` dimensions, n of them."""
+    check_real("radius", radius)
     if not (math.isfinite(radius) and radius > 0):
         raise InputError(f"radius={radius:g} must be positive and finite.")
     return radius * unit_rows(gaussian(n, dim, key=key))
@@ -37,6 +40,7 @@ def noisy_xor(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n di
     The label is x₁² − x₂². In the plane of the first two this is {±1}² turned by 45° and shortened by √2, with the
     label x₁x₂ of the corners; against the other coordinates, which say nothing, the signal is shorter by √2.
     """
+    check_count("dim", dim)
     if dim < 2:
         raise InputError(f"dim={dim}: noisy 2-XOR has two coordinates that matter; dim must be 2 or more.")
     corners = hypercube(n, dim, key=key)
@@ -62,12 +66,19 @@ def smooth_inputs(X: object, noise: float | int, *, key: PRNGKeyArray) -> Float[
     array([[1., 2.]])
     """
     inputs = check_inputs(X)
+    check_real("noise", noise)
     if not 0 <= noise < math.inf:
         raise InputError(f"noise={noise:g}: a standard deviation must be finite and not negative.")
-    return inputs + noise * gaussian(*inputs.shape, key=key)
+    with np.errstate(over="ignore"):
+        smoothed = inputs + noise * gaussian(*inputs.shape, key=key)
+    if not np.isfinite(smoothed).all():
+        raise InputError(f"noise={noise:g} leads beyond float64. Give less, or divide X by a constant.")
+    return smoothed
 
 
 def _check(n: int, dim: int, key: PRNGKeyArray) -> None:
     check_count("n", n)
     check_count("dim", dim)
+    if n * dim > MOST:
+        raise InputError(f"n={n}, dim={dim}: {n * dim:.3g} numbers, more than any memory holds. Give fewer.")
     check_key(key)

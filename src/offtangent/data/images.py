@@ -123,6 +123,8 @@ def _as_targets(labels: Integer[np.ndarray, " n"], classes: Sequence[int] | None
 
 
 def _are_classes(classes: Sequence[int]) -> bool:
+    if not hasattr(classes, "__len__") or not all(hasattr(one, "__index__") for one in classes):
+        return False
     return 0 < len(classes) == len(set(classes)) and set(classes) <= set(range(_formats.CLASSES))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from offtangent._errors import InputError
-from offtangent.data.checks import check_labels
-from offtangent.data.keys import PRNGKeyArray, check_count, check_fraction, check_key
+from offtangent.data.checks import check_labels, check_numbers
+from offtangent.data.keys import PRNGKeyArray, check_count, check_fraction, check_key, check_real
 
 
 class Labelled(NamedTuple):
@@ -35,8 +35,10 @@ def two_classes(X: object, labels: object, classes: Sequence[float | int]) -> La
     Labelled(X=array([[1.], [3.]]), y=array([-1.,  1.]))
     """
     inputs, given = check_labels(X, labels)
-    if len(classes) != 2 or classes[0] == classes[1]:
-        raise InputError(f"classes={tuple(classes)}: expected two different classes, (first, second).")
+    if not hasattr(classes, "__len__") or len(classes) != 2 or not classes[0] != classes[1]:
+        raise InputError(f"classes={classes!r}: expected two different classes, (first, second).")
+    for wanted in classes:
+        check_real("a class", wanted)
     first, second = given == classes[0], given == classes[1]
     for wanted, rows in zip(classes, (first, second), strict=True):
         if not rows.any():
@@ -100,7 +102,7 @@ def _choose(n: int, fraction: float | int, *, key: PRNGKeyArray) -> Bool[np.ndar
 
 
 def _check_signs(y: object) -> Float[np.ndarray, " n"]:
-    labels = np.asarray(y)
+    labels = check_numbers(y, "y")
     if labels.ndim != 1 or len(labels) == 0:
         raise InputError(f"y has shape {labels.shape}: expected one dimension and at least one label.")
     wrong = np.flatnonzero((labels != 1) & (labels != -1))

@@ -78,6 +78,8 @@ class AngularKernel:
         """K(X1, X2), or the symmetric K(X1, X1), in float64. Time O(pqd), memory pq floats."""
         U, r = polar(check_inputs(X1), np)
         V, s = (U, r) if X2 is None else polar(check_inputs(X2), np)
+        if V.shape[1] != U.shape[1]:
+            raise InputError(f"X1 has {U.shape[1]} columns and X2 {V.shape[1]}: a kernel compares inputs of one kind.")
         K = np.empty((len(U), len(V)))
         for a, b in itertools.product(range(0, len(U), SIDE), range(0, len(V), SIDE)):
             if X2 is None and b < a:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_real
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.arcs import arc1, arc2
@@ -126,6 +127,7 @@ def erf_output(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
     array([[0.464559]])
     """
     _positive("erf_output", "weight", weight)
+    check_real("bias", bias)
     if not 0 <= bias < math.inf:
         raise InputError(f"erf_output(bias={bias!r}): it is a standard deviation, zero or positive, and finite.")
     form = _ErfOutput(float(weight), float(bias))
@@ -133,5 +135,6 @@ def erf_output(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
 
 
 def _positive(kernel: str, name: str, value: float) -> None:
+    check_real(name, value)
     if not 0 < value < math.inf:
         raise InputError(f"{kernel}({name}={value!r}): it must be positive and finite.")

@@ -125,9 +125,9 @@ def deep(
     array([[2.     , 0.63662],
            [0.63662, 2.     ]])
     """
+    if not hasattr(depth, "__index__") or operator.index(depth) < 1:
+        raise InputError(f"deep({depth!r}): the depth counts the hidden layers, 1 or more.")
     layers = operator.index(depth)
-    if layers < 1:
-        raise InputError(f"deep({layers}): the depth counts the hidden layers, 1 or more.")
     if kind not in ("ntk", "nngp"):
         raise InputError(f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
     if not 0 < weight < math.inf:

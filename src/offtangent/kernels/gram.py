@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float, Num
 
 from offtangent._errors import InputError, a_kind
-from offtangent.data.checks import check_inputs, check_not_parallel
+from offtangent.data.checks import check_inputs, check_not_parallel, check_numbers
 from offtangent.data.duplicates import merge_duplicates
-from offtangent.data.keys import check_real
+from offtangent.data.keys import check_count, check_real
 from offtangent.kernels import solves
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.solves import Watch
@@ -84,6 +84,8 @@ class Gram:
                 "offtangent.kernels.relu_hidden, then the inputs."
             )
         check_ridge(self.ridge)
+        if self.budget is not None:
+            check_real("budget", self.budget)
         if self.budget is not None and not self.budget >= 0:
             raise InputError(f"budget={self.budget}: the memory for kept tiles is a number of bytes, 0 or more.")
         if self.devices is not None and not len(self.devices):
@@ -188,6 +190,8 @@ class Gram:
         Time O(n³) through the dense matrix where that fits and k is no small part of n; else Lanczos on tiles, and
         one product in float64 that puts the values right.
         """
+        if k is not None:
+            check_count("k", k)
         return solves.eigh(self, k, which, watch)
 
     def solve(
@@ -203,6 +207,8 @@ class Gram:
         By Cholesky, n³/3, where the dense matrix fits and n is moderate; else by preconditioned conjugate gradients
         in float32 with refinement in float64. The result says which. A matrix singular to rounding is refused.
         """
+        check_real("tolerance", tolerance)
+        check_numbers(b, "b")
         return solves.solve(self, b, tolerance, method, watch)
 
     def inverse_quadratic(

@@ -14,9 +14,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
-from offtangent.data.checks import check_inputs
-from offtangent.kernels.gram import Gram, Kernel, Method
+from offtangent._errors import InputError, a_kind
+from offtangent.data.checks import check_inputs, check_numbers
+from offtangent.data.keys import check_real
+from offtangent.kernels.gram import Gram, Kernel, Method, check_ridge
 from offtangent.kernels.inverse import Inverse
 from offtangent.linalg import Spectrum
 
@@ -86,6 +87,7 @@ def ridge_regression(
     """
     inputs = check_inputs(X)
     targets = check_targets(Y, len(inputs))
+    check_ridge(ridge)
     gram = Gram(kernel, inputs, ridge=float(ridge))
     solution = gram.solve(targets, tolerance=tolerance, method=method)
     return RidgeRegression(gram, targets, solution.value, solution.residual, solution.method)
@@ -139,13 +141,14 @@ def ridge_path(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], ridges: Sequenc
     >>> path.errors
     array([1., 1.])
     """
+    _check_spectrum(spectrum)
     if not spectrum.complete:
         raise InputError("Leave-one-out errors need all eigenpairs: Gram.eigh() without k.")
     V, columns = spectrum.vectors, check_targets(Y, len(spectrum.vectors)).reshape(len(spectrum.vectors), -1)
     values, squares = np.maximum(spectrum.values, 0.0), V**2
-    chosen = np.geomspace(1e-6, 1e2, 25) * values.mean() if ridges is None else np.asarray(ridges, np.float64)
-    if not (chosen > 0).all():
-        raise InputError(f"ridges={chosen.tolist()}: each must be positive.")
+    chosen = np.geomspace(1e-6, 1e2, 25) * values.mean() if ridges is None else check_numbers(ridges, "ridges")
+    if chosen.ndim != 1 or not len(chosen) or not ((chosen > 0) & np.isfinite(chosen)).all():
+        raise InputError(f"ridges={chosen.tolist()}: expected a list, and each must be positive and finite.")
     along = V.T @ columns
     errors = []
     for ridge in chosen:
@@ -153,6 +156,11 @@ def ridge_path(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], ridges: Sequenc
         residuals = (V @ (gains[:, None] * along)) / (squares @ gains)[:, None]
         errors.append(float(np.mean(residuals**2)))
     return RidgePath(chosen, np.array(errors))
+
+
+def _check_spectrum(spectrum: Spectrum) -> None:
+    if not isinstance(spectrum, Spectrum):
+        raise InputError(f"spectrum is {a_kind(spectrum)}: expected a linalg.Spectrum, such as Gram(kernel, X).eigh().")
 
 
 def ridge_for_norm(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], norm: float | int) -> float:
@@ -166,6 +174,8 @@ def ridge_for_norm(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], norm: float
     """
     from scipy.optimize import brentq
 
+    _check_spectrum(spectrum)
+    check_real("norm", norm)
     if not spectrum.complete:
         raise InputError("A ball needs all eigenpairs: Gram.eigh() without k.")
     if not norm > 0:

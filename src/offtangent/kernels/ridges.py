@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
-from offtangent.kernels.gram import Gram
+from offtangent._errors import InputError, a_kind
+from offtangent.data.checks import check_numbers
+from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.solves import choose
 from offtangent.linalg.bracket import EPS
 
@@ -42,8 +43,10 @@ def regularised(
     >>> regularised(relu_hidden, twice, np.array([1.0, -1.0]), np.array([0.1, 1.0])).values.round(12)
     array([20.,  2.])
     """
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"kernel is {a_kind(kernel)}: expected one of offtangent.kernels, such as relu_hidden.")
     mean = float(np.mean(np.asarray(kernel.diag(np.asarray(X, np.float64)))))
-    ridges = mean * 10.0 ** np.arange(-8, 5) if ridges is None else np.asarray(ridges, np.float64)
+    ridges = mean * 10.0 ** np.arange(-8, 5) if ridges is None else check_numbers(ridges, "ridges")
     if ridges.ndim != 1 or not len(ridges) or not ((ridges > 0) & np.isfinite(ridges)).all():
         raise InputError("ridges: expected a list of positive finite numbers.")
     H = Gram(kernel, X, float(ridges.min()))  # the smallest: a large one on the diagonal would cost digits

@@ -53,6 +53,8 @@ class Expansion(eqx.Module):
     def terms(self, params: PyTree, x: PyTree) -> tuple[Float[Array, "n *k"], ...]:
         """f^{(0)}, …, f^{(order)}, each with the shape of f's output."""
         check_like(params, self.origin)
+        check_finite(params, "The parameters")
+        check_finite(x, "The inputs")
         check_outputs(self.f, self.origin, x)
         return _terms(self, params, x)
 

@@ -46,6 +46,7 @@ HIGHEST = 6  # degree whose energy is estimated
 PRECISE = 20  # a degree is estimated where √(2B(d, j)), the error of its energy times n, is at most n over this
 CLOSE = 0.01  # ‖p_j‖² of inputs that pass for uniform
 REACH = 1e-6  # of the largest level: to a smaller one gradient descent takes more than a million steps
+HUGE = 1e70  # labels beyond it, or its inverse, whose fourth powers leave float64
 FLOOR = 1e-12  # of the Gram matrix's trace, added to its diagonal against rounding
 
 
@@ -81,6 +82,9 @@ def advise(
         raise InputError("X has one column: directions need at least two. Add a column of ones, say.")
     if (labels == labels[0]).all():
         raise InputError(f"All {n} labels are {labels[0]:g}: a constant leaves nothing to split. Check the labels.")
+    largest = float(np.abs(labels).max())
+    if not 1 / HUGE < largest < HUGE:
+        raise InputError(f"The largest label is {largest:.3g}: its square leaves float64. Give y / {largest:.3g}.")
     rng = generator(key)
     of_net, of_parts = jax.random.split(jax.random.key(0) if key is None else key)
     Z = dim**0.5 * unit_norm(inputs)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
+from offtangent.data.keys import check_real
 from offtangent.linalg import Spectrum
 
 FOREVER = 1 << 62  # more steps than anybody takes; (1 − ηλ)²ᵏ is still an ordinary power there
@@ -39,6 +40,8 @@ def largest_stable_rate(spectrum: Spectrum) -> float:
     >>> largest_stable_rate(Spectrum.of(np.diag([4.0, 1.0])))
     0.5
     """
+    if not isinstance(spectrum, Spectrum):
+        raise InputError(f"spectrum is {a_kind(spectrum)}: expected a linalg.Spectrum, such as Gram(kernel, X).eigh().")
     if spectrum.which == "smallest" and not spectrum.complete:
         raise InputError(
             "The spectrum holds the smallest eigenvalues only; λ_max is needed: H.eigh(k) finds the largest."
@@ -63,6 +66,8 @@ def predict_residual(
     """
     check_rate(spectrum, rate)
     steps = np.atleast_1d(steps)
+    if steps.dtype.kind not in "iu":
+        raise InputError(f"steps has dtype {steps.dtype}: expected whole numbers of gradient steps.")
     if (steps < 0).any():
         raise InputError(f"steps holds {steps.min()}: numbers of gradient steps are zero or positive.")
     energy = spectrum.energy(y)
@@ -116,6 +121,7 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
 
 def check_rate(spectrum: Spectrum, rate: float) -> None:
     """Refuse a learning rate at which gradient descent on this spectrum does not converge, and name a safe one."""
+    check_real("rate", rate)
     limit = largest_stable_rate(spectrum)
     if not rate > 0:
         raise InputError(

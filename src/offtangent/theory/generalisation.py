@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent.data.keys import check_real
 from offtangent.theory._checks import check_bound
 from offtangent.theory.concentration import initial_residual_bound
 from offtangent.theory.movement import movement_bound, movement_radius
@@ -58,6 +59,7 @@ def complexity(quadratic: float | int | Bracketed, n: int) -> float | Complexity
         lower = max(float(quadratic.lower), 0.0)  # a lower bound may lie below zero; the truth does not
         low, value, high = (_root(float(q), n) for q in (lower, quadratic.value, quadratic.upper))
         return Complexity(value, low, high, bool(getattr(quadratic, "certified", False)))
+    check_real("quadratic", quadratic)
     return _root(float(quadratic), n)
 
 

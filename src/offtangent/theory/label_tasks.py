@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from offtangent._errors import InputError
+from offtangent._errors import InputError, a_kind
 from offtangent.kernels import Inverse
 from offtangent.theory.noise import (
     BOUND_LEVEL,
@@ -174,6 +174,7 @@ def labels_of(y: Float[np.ndarray, " n"], task: str, names: Sequence[str] | None
             "say task='regression' (--task regression)."
         )
     if names is not None:
+        _check_names(names, found)
         shown = tuple(str(names[int(code)]) for code in found) if len(names) > found.max() else None
         if shown is None:
             raise InputError(f"classes has {len(names)} names, and the largest label is {found.max():g}.")
@@ -186,3 +187,16 @@ def _told_apart(values: Float[np.ndarray, " c"]) -> tuple[str, ...]:
     """Different numbers as different texts, which are short where that is enough."""
     short = tuple(f"{value:g}" for value in values)
     return short if len(set(short)) == len(short) else tuple(f"{value:.17g}" for value in values)
+
+
+def _check_names(names: Sequence[str], found: Float[np.ndarray, " c"]) -> None:
+    """Refuse what does not name the labels 0, 1, …: labels of another kind, and names that two of them share."""
+    if not isinstance(names, Sequence | np.ndarray):
+        raise InputError(f"classes is {a_kind(names)}: expected the names of labels 0, 1, … in a list.")
+    if found[0] < 0 or (found != np.round(found)).any():
+        raise InputError(
+            f"classes names labels 0, 1, …, and y has {found[0]:g} and {found[-1]:g}. Number the classes: "
+            "np.unique(y, return_inverse=True)."
+        )
+    if len({str(name) for name in names}) < len(names):
+        raise InputError("classes has two equal names: expected a different one for each label.")

@@ -21,9 +21,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from offtangent._errors import InputError
-from offtangent.data.keys import check_count
+from offtangent._errors import InputError, a_kind
+from offtangent.data.keys import check_count, check_key
 from offtangent.special.losses import check_loss, check_loss_labels
+from offtangent.training.arguments import check_data, check_params
 from offtangent.training.checkpoint import fingerprint, load, save
 from offtangent.training.randomised import MeanLoss
 from offtangent.training.stability import sharpness
@@ -105,6 +106,8 @@ def train(
     quadratic ones do, and these are fewer than n: it is looked for at `objective.f`, where `HalfSquares` and `MeanLoss`
     keep it. An objective that is a plain function cannot be looked into, and passes.
     """
+    for name, values in (("X", X), ("y", y)):
+        check_data(name, values)
     n = len(X)
     _check(n, len(y), steps, batch, key, record, record_at)
     if not isinstance(optimiser, optax.GradientTransformation):
@@ -112,9 +115,12 @@ def train(
     if isinstance(objective, MeanLoss):
         check_loss(objective.loss)
         check_loss_labels(objective.loss, y)
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        raise InputError(f"checkpoint is {a_kind(checkpoint)}: expected training.Checkpoint(path).")
     _warn_beyond_capacity(objective, n)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
+    check_params(params)
     params = jax.tree.map(jnp.asarray, params)
     dtype = jax.tree.leaves(params)[0].dtype
     X, y = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
@@ -273,7 +279,10 @@ def _warn_beyond_capacity(objective: Objective, n: int) -> None:
 def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tuple[int, ...]:
     """The shape of the losses, and a plain word where the objective cannot be called at all."""
     try:
-        return eqx.filter_eval_shape(objective, params, X, y).shape
+        found = eqx.filter_eval_shape(objective, params, X, y)
+        if not isinstance(found, jax.ShapeDtypeStruct):
+            raise TypeError(f"it gave {a_kind(found)}, and not a number")
+        return found.shape
     except TypeError as error:
         raise InputError(
             f"objective(params, X, y) cannot be evaluated on X of shape {X.shape} and y of shape {y.shape}: "
@@ -305,10 +314,21 @@ def _check(
     if labels != n:
         raise InputError(f"{n} inputs but {labels} labels: every input needs one.")
     check_count("steps", steps, least=0)
-    if batch is not None and not 1 <= batch <= n:
+    if batch is not None:
+        check_count("batch", batch)
+    if batch is not None and batch > n:
         raise InputError(f"batch={batch}: it must lie between 1 and the {n} rows, or be None for the full batch.")
     if batch is not None and key is None:
         raise InputError("Minibatches are drawn at random: give key=jax.random.key(seed).")
+    if key is not None:
+        check_key(key)
+    if record is not None and not isinstance(record, Mapping):
+        raise InputError(f"record is {a_kind(record)}: expected functions of the parameters by name, {{'name': f}}.")
+    for name, function in (record or {}).items():
+        if not callable(function):
+            raise InputError(f"record[{name!r}] is {a_kind(function)}: expected a function of the parameters.")
+    if record_at is not None and np.asarray(record_at).dtype.kind not in "iu" and np.size(record_at):
+        raise InputError(f"record_at={record_at!r}: expected numbers of steps, whole ones.")
     if (record is None) != (record_at is None):
         raise InputError("record (what) and record_at (when) go together: give both or neither.")
     if record_at is not None and len(record_at) and not 0 <= np.min(record_at) <= np.max(record_at) <= steps:
