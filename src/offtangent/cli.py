@@ -154,6 +154,8 @@ def run(
     for outcome in outcomes:
         if told_size := too_large(outcome.results):
             err.print(Text(f"{outcome.experiment.name}: {told_size}", style="yellow"), soft_wrap=True)
+        if outcome.unnamed:
+            err.print(Text(_unnamed(outcome), style="yellow"), soft_wrap=True)
     records = [record_of(outcome) for outcome in outcomes]
     paths = [lab.write_record(record, folder / "results") for record in records]
     failures = [(job, done) for outcome in outcomes for job, done in outcome.failures]
@@ -329,9 +331,8 @@ def _page(
 
     `lost` tells of records that are left out; what is wrong with shipped ones is told too, and added to `altered`.
     """
-    from offtangent import lab
     from offtangent.lab.publish import Chapter, publish
-    from offtangent.lab.records import committed_records, shipped_fault
+    from offtangent.lab.records import committed_records, read_shipped, shipped_fault
 
     known = {experiment.name: experiment for experiment in experiments}
     committed = [
@@ -343,7 +344,7 @@ def _page(
         altered += told_faults
     for fault in told_faults:
         err.print(Text(fault, style="red"), soft_wrap=True)
-    shipped = [lab.read_record(path, known) for path in committed if not faults[path]]
+    shipped = [read_shipped(path, known) for path in committed if not faults[path]]
     everything = [*records, *shipped]
     chapters = []
     for name, group in _by_paper(experiments).items():
@@ -402,6 +403,16 @@ def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", unjudged: "Mappi
         err.print(Text(f"The claims of {name} could not be judged: {judged.error}", style="red"), soft_wrap=True)
     count = f"{len(failures)} cells failed; " if failures else ""
     err.print(Text(f"{count}tracebacks are in {log}. What was computed is stored."), soft_wrap=True)
+
+
+def _unnamed(outcome: "lab.Outcome") -> str:
+    """Files whose content no key depends on, and how to mend that."""
+    beside = [os.path.relpath(path, outcome.experiment.file.parent) for path in outcome.unnamed]
+    shown = ", ".join(beside[:3]) + (f" and {len(beside) - 3} more" if len(beside) > 3 else "")
+    return (
+        f"{outcome.experiment.name} reads {shown}, which datasets(cell) does not name: should it change, old results "
+        f"would be taken for new ones. Let datasets(cell) return {tuple(beside[:3])!r}, or all that a cell reads."
+    )
 
 
 def _without(name: str, absent: Sequence[str]) -> str:

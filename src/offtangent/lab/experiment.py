@@ -31,6 +31,7 @@ from offtangent._errors import InputError, a_kind
 from offtangent.lab.costs import Cost
 from offtangent.lab.fingerprint import Fingerprint, fingerprint
 from offtangent.lab.machinery import checksums, machinery_of
+from offtangent.lab.watching import Watch, watching
 
 if TYPE_CHECKING:
     from offtangent.lab.claims import Claim
@@ -103,6 +104,16 @@ class Experiment:
         """The data sets that a cell reads, by their name in `offtangent.data` or as paths of files."""
         named = getattr(self.module, "datasets", None)
         return tuple(named(cell)) if named else ()
+
+    def unnamed(self, watch: Watch, cell: Cell, results: Path) -> tuple[str, ...]:
+        """What a cell, or the file as it was imported, has read beside the file and `datasets(cell)` does not name."""
+        from offtangent.data.catalogue import NAMES, data_folder
+
+        watch.opened |= _OPENED.get(self.module.__name__, frozenset())
+        if not watch.opened:
+            return ()
+        named = [data_folder() if one in NAMES else self.file.parent / one for one in self.datasets(cell)]
+        return tuple(str(path) for path in watch.unnamed(named, results))
 
     def absent(self, profile: str) -> tuple[str, ...]:
         """Data sets the profile would use and this machine does not have."""
@@ -202,13 +213,18 @@ def _import_file(path: Path) -> ModuleType:
     beside = str(path.parent)
     try:
         sys.path.insert(0, beside)
-        exec(compile(content, path, "exec"), module.__dict__)  # what was read; its bytecode may be of an older file
+        with watching(path.parent) as watch:
+            exec(compile(content, path, "exec"), module.__dict__)  # what was read; its bytecode may be of an older file
+        _OPENED[name] = frozenset(watch.opened)
     except BaseException:
         del sys.modules[name]
         raise
     finally:
         sys.path.remove(beside)
     return module
+
+
+_OPENED: dict[str, frozenset[str]] = {}  # by module: what a user's file opened when it was imported
 
 
 def rebuild(experiment: Experiment, kind: str, fields: Mapping[str, Any]) -> Cell:

@@ -81,6 +81,7 @@ class Outcome:
     failures: tuple[tuple[Job, Done], ...] = ()
     seconds: float = 0.0  # of work in cells, now or when they were computed
     keys: tuple[str, ...] = ()  # of the results, in their order
+    unnamed: tuple[str, ...] = ()  # files that cells read beside the experiment and `datasets` does not name
 
 
 class Interrupted(Exception):
@@ -263,4 +264,6 @@ def _collect(plan: Plan, experiment: Experiment, store: Store, done: dict[str, D
             failures.append((job, Done(job.key, error="its file was damaged or removed during the run; run again")))
     results = Results(plan.profile, tuple(pairs), complete=not failures)
     computed = sum(job.key in done for job in jobs) - sum(job.key in done for job, _ in failures)
-    return Outcome(experiment, results, computed, len(pairs) - computed, tuple(failures), seconds, tuple(keys))
+    unnamed = dict.fromkeys(path for job in jobs if job.key in done for path in done[job.key].unnamed)
+    reused = len(pairs) - computed
+    return Outcome(experiment, results, computed, reused, tuple(failures), seconds, tuple(keys), tuple(unnamed))

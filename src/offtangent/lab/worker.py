@@ -18,6 +18,7 @@ from offtangent._errors import InputError
 from offtangent.lab.codec import encode
 from offtangent.lab.experiment import Experiment, rebuild
 from offtangent.lab.store import Store, StoreFailed, room_in
+from offtangent.lab.watching import watching
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,26 @@ class Done:
     full: bool = False  # the disk is, or the store cannot be written for another reason
     refused: bool = False  # the cell's input was, with a message for a person
     crowded: bool = False  # it ran out of memory, which other workers have a share of
+    unnamed: tuple[str, ...] = ()  # files it read beside the experiment that `datasets` does not name
 
 
 def work(tasks: list[Task], folder: str, token: str) -> list[Done]:
     """Run cells one after another. Where the store is within reach the results go straight there."""
     shared = Store(Path(folder)) if _same_store(Path(folder), token) else None
-    return [_one(task, shared) for task in tasks]
+    return [_one(task, shared, Path(folder)) for task in tasks]
 
 
-def _one(task: Task, shared: Store | None) -> Done:
+def _one(task: Task, shared: Store | None, folder: Path) -> Done:
     start = time.perf_counter()
     try:
         experiment = _experiment(task.name, task.where)
         _check_machinery(experiment, task)
-        with contextlib.redirect_stdout(sys.stderr):  # stdout may be the run's JSON
-            dataset = experiment.run(rebuild(experiment, task.kind, task.fields))
+        cell = rebuild(experiment, task.kind, task.fields)
+        # What a cell prints goes to stderr: stdout may be the run's JSON.
+        with contextlib.redirect_stdout(sys.stderr), watching(experiment.file.parent) as watch:
+            dataset = experiment.run(cell)
         seconds = time.perf_counter() - start
+        unnamed = experiment.unnamed(watch, cell, folder)
         about = {
             "key": task.key,
             "experiment": task.name,
@@ -69,9 +74,9 @@ def _one(task: Task, shared: Store | None) -> Done:
         }
         content = encode(dataset, about)
         if shared is None:
-            return Done(task.key, seconds, content)
+            return Done(task.key, seconds, content, unnamed=unnamed)
         shared.write(task.key, content)
-        return Done(task.key, seconds)
+        return Done(task.key, seconds, unnamed=unnamed)
     except StoreFailed as error:
         return Done(task.key, error=str(error.strerror), full=True)
     except InputError as error:
