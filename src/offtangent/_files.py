@@ -91,6 +91,35 @@ def shown(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
+def cache_folder() -> Path:
+    """offtangent/ in the user's cache folder: $XDG_CACHE_HOME, or ~/.cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "offtangent"
+
+
+def private_folder(name: str) -> tuple[Path, str]:
+    """A folder in the user's cache folder that is the user's alone, made if need be; and what is wrong with it.
+
+    What is read there may be run, so nobody else may write there: where owner or mode are not as they should be, the
+    second result says so, and the folder must not be used.
+    """
+    folder = cache_folder() / name
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = os.lstat(folder)
+    except (OSError, RuntimeError) as error:  # no home, for one
+        return folder, f"{folder} cannot be made ({error})"
+    if not stat.S_ISDIR(found.st_mode):
+        return folder, f"{folder} is {kind_of(found.st_mode)}, not a folder"
+    if os.name == "posix" and found.st_uid != os.getuid():
+        return folder, f"{folder} belongs to somebody else"
+    if os.name == "posix" and found.st_mode & 0o077:
+        return folder, f"others may use {folder}; chmod 700 it, or remove it if you do not know what is in it"
+    return folder, ""
+
+
 def kind_of(mode: int) -> str:
     """What a file's mode says it is, with its article."""
     return _KINDS.get(stat.S_IFMT(mode), "something else")

@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 
 from offtangent._errors import InputError, a_kind
+from offtangent._files import cache_folder
 
 ENVIRONMENT = "OFFTANGENT_DATA"
 
@@ -38,8 +39,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
         if not isinstance(chosen, str | os.PathLike):
             raise InputError(f"folder is {a_kind(chosen)}: expected the path of a folder.")
         return Path(chosen).expanduser()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "")
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "offtangent"
+    return cache_folder()
 
 
 def find(file: str, folder: Path) -> Path | None:
