@@ -1,143 +1,146 @@
-"""What is known of the shipped records' code: has it changed since, and have its numbers at smoke size?
+"""What stands in results/meta/: checksums of the shipped records, and what is known of the code that made them.
 
-    python tools/shipped.py --work DIR
+    python -m tools.shipped            write it anew: after a record was added, or code that numbers depend on changed
+    python -m tools.shipped --check    look whether it is of today's records and code; exit status 1 if not
 
-Records are never edited. This script takes each record's own commit out of git, hashes the code that made it as the
-present lab does, and writes results/meta/fingerprints.json. Where that code differs from today's, it runs the smoke
-profile of both on this machine, one thread a process, keeps the earlier one in results/meta/smoke/, and notes whether
-numbers moved: a changed verdict, or more than 1e-4 relative in float32 or 1e-8 in float64, cell by cell where class and
-fields agree. Run it after a change of anything that numbers depend on, and commit what it writes by itself. DIR keeps
-what was run, so that it can be broken off and started again; about ten minutes on two cores.
+Records are never edited. The code that made one is taken out of git at the record's own commit and hashed as the
+present lab does. Where today's differs, the smoke profiles of both run on this machine, one thread a process; the
+earlier results are kept in results/meta/smoke/, and the largest difference of each variable is noted, with verdicts
+that changed. Ten minutes on two cores at most; commit what it writes by itself.
 """
 
 import argparse
+import hashlib
 import json
-import os
-import subprocess
 import sys
-import tarfile
-from io import BytesIO
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from offtangent.lab import Experiment, read_record
+from offtangent import lab
 from offtangent.lab.fingerprint import fingerprint
-from offtangent.lab.records import Record
+from offtangent.lab.shipped import Comparison, Origin
 from offtangent.papers import PAPERS
+from tools.smoke import ROOT, compare_records, export, run_smoke
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS, META = ROOT / "results", ROOT / "results" / "meta"
-TOLERANCES = {"f4": 1e-4, "f8": 1e-8}
+RESULTS = ROOT / "results"
+META = RESULTS / "meta"
+CHECKSUMS, ORIGINS, SMOKE = META / "checksums.json", META / "fingerprints.json", META / "smoke"
+TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
 
-
-def main() -> None:
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--work", type=Path, required=True, metavar="DIR", help="where trees and runs are kept")
-    work = words.parse_args().work.resolve()
-    known = {
-        f"{paper.name}/{name}": Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}")
-        for paper in PAPERS
-        for name in paper.experiments
-    }
-    records = {path.stem: read_record(path, known) for path in sorted(RESULTS.glob("*.json"))}
-    found = {stem: code_of(record, work) for stem, record in records.items()}
-    changed = [stem for stem, facts in found.items() if facts["code"] != facts["now"]]
-    print(f"{len(records) - len(changed)} records of today's code, {len(changed)} of another")
-    for stem in changed:
-        record = records[stem]
-        earlier, today = smoke_of(record, work), smoke_of(record, work, today=True)
-        found[stem]["smoke"] = compare(earlier, today, known[record.name])
-        (META / "smoke").mkdir(parents=True, exist_ok=True)
-        (META / "smoke" / earlier.name).write_bytes(earlier.read_bytes())
-        print(f"{stem}: {found[stem]['smoke']}")
-    META.mkdir(exist_ok=True)
-    text = json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True)
-    (META / "fingerprints.json").write_text(text + "\n", encoding="utf-8")
+KNOWN = {
+    f"{paper.name}/{name}": lab.Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}")
+    for paper in PAPERS
+    for name in paper.experiments
+}
 
 
-def code_of(record: Record, work: Path) -> dict[str, object]:
-    """The hash of the code that made a record, and of the same code today."""
-    commit = record.provenance.commit
-    package = tree(commit, work) / "src" / "offtangent"
-    path = package.joinpath("papers", *record.name.split("/")).with_suffix(".py")
-    here = ROOT / "src" / "offtangent"
-    now = here.joinpath("papers", *record.name.split("/"))
-    now = now / "__init__.py" if now.is_dir() else now.with_suffix(".py")
-    return {
-        "commit": commit.rstrip("+"),
-        "exact": not commit.endswith("+"),
-        "code": fingerprint(path, record.kinds, package=package).code,
-        "now": fingerprint(now, record.kinds, package=here).code,
-    }
+def main(words: Sequence[str] | None = None) -> int:
+    """The command; its exit status."""
+    parser = argparse.ArgumentParser("python -m tools.shipped", description="What is known of the shipped records: "
+        "checksums, their code, and whether today's code gives their numbers at smoke size.")  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if it is not of today")
+    records = {path.stem: lab.read_record(path, KNOWN) for path in sorted(RESULTS.glob("*.json"))}
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(RESULTS.glob("*.json"))}
+    if parser.parse_args(words).check:
+        return check(records, sums)
+    with tempfile.TemporaryDirectory() as name:
+        origins = origins_of(records, Path(name))
+    SMOKE.mkdir(parents=True, exist_ok=True)
+    for path in SMOKE.glob("*.json"):
+        if path.stem not in {f"{stem.removesuffix('-paper')}-smoke" for stem in records}:
+            path.unlink()
+    _write(CHECKSUMS, sums)
+    _write(ORIGINS, {stem: asdict(origin) for stem, origin in origins.items()})
+    same = sum(origin.compared is None for origin in origins.values())
+    moved = [stem for stem, origin in origins.items() if origin.compared and origin.compared.numbers_moved]
+    print(f"{len(origins)} records: {same} of today's code, {len(origins) - same - len(moved)} whose numbers have not "
+          f"moved at smoke size, {len(moved)} whose have: {', '.join(moved) or 'none'}.")  # fmt: skip
+    return 0
 
 
-def tree(commit: str, work: Path) -> Path:
-    """The sources of a commit."""
-    folder = work / commit.rstrip("+")[:7]
-    if not folder.exists():
-        packed = subprocess.run(
-            ["git", "-C", ROOT, "archive", commit.rstrip("+"), "src"], check=True, capture_output=True
-        )
-        with tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
-            archive.extractall(folder, filter="data")
-    return folder
+def _write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def smoke_of(record: Record, work: Path, *, today: bool = False) -> Path:
-    """The record of a smoke run, of today's code or of the record's own commit."""
-    sources = ROOT if today else tree(record.provenance.commit, work)
-    out = work / "today" if today else sources / "run"
-    name = f"{record.name.replace('/', '-')}-smoke.json"
-    if today or not (out / "results" / name).exists():
-        command = [sys.executable, "-m", "offtangent", "run", record.name, "--profile", "smoke", "--on", "processes:2"]
-        environment = os.environ | {"PYTHONPATH": str(sources / "src")}
-        told = subprocess.run([*command, "--out", out], env=environment, capture_output=True, text=True, check=False)
-        if told.returncode not in (0, 1):
-            raise SystemExit(f"{record.name} at {sources}: {told.stderr}")
-    return out / "results" / name
+def check(records: Mapping[str, lab.Record], sums: Mapping[str, str]) -> int:
+    """Say which records are not those of results/meta/, or were last looked at under another code than today's."""
+    known = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
+    origins = {stem: Origin.read(told) for stem, told in json.loads(ORIGINS.read_text(encoding="utf-8")).items()}
+    faults = [f"{name}: another checksum" for name in known.keys() | sums.keys() if known.get(name) != sums.get(name)]
+    for stem, record in records.items():
+        if stem not in origins:
+            faults.append(f"{stem}: its code is not known")
+        elif today(record) != origins[stem].looked_at:
+            faults.append(f"{stem}: the code has changed since its numbers were last compared")
+    print("\n".join(sorted(faults)) or f"{len(records)} records are as they were shipped, and compared with this code.")
+    return int(bool(faults))
 
 
-def compare(earlier: Path, today: Path, experiment: Experiment) -> dict[str, object]:
-    """Whether numbers moved from one smoke record to another, by how much at most, and what could not be compared."""
-    old, new = (json.loads(path.read_text(encoding="utf-8"))["cells"] for path in (earlier, today))
-    partners = {json.dumps([cell["kind"], cell["fields"]], sort_keys=True): cell["data"] for cell in new}
-    moved, compared, lost = {}, 0, 0
-    for cell in old:
-        data = partners.get(json.dumps([cell["kind"], cell["fields"]], sort_keys=True))
-        if data is None:
-            lost += 1
-            continue
-        compared += 1
-        for name in cell["data"].keys() & data.keys():
-            by = difference(cell["data"][name], data[name])
-            if by > 0:
-                moved[name] = max(by, moved.get(name, 0.0))
-    verdicts = [[claim.verdict for claim in experiment.claims(read_record(path, {experiment.name: experiment}).results)]
-                for path in (earlier, today)] if not lost and compared == len(new) else [[], []]  # fmt: skip
-    return {
-        "compared": compared,
-        "without partner": lost + len(new) - compared,
-        "moved": dict(sorted(moved.items())),
-        "verdicts changed": verdicts[0] != verdicts[1],
-    }
+def today(record: lab.Record) -> str:
+    """The hash of the present code of a record's cells."""
+    return KNOWN[record.name].fingerprint(*record.kinds).code
 
 
-def difference(old: dict[str, object], new: dict[str, object]) -> float:
-    """The largest relative difference beyond what a variable's precision allows; 0 if there is none."""
-    if (old["dims"], old["dtype"]) != (new["dims"], new["dtype"]):
-        return float("inf")
-    a, b = (np.array(one["data"], dtype=np.dtype(str(one["dtype"]))) for one in (old, new))
-    if a.shape != b.shape:
-        return float("inf")
-    if a.dtype.kind != "f":
-        return 0.0 if (a == b).all() else float("inf")
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    scale = np.maximum(np.abs(a), np.abs(b)).max(initial=0.0, where=np.isfinite(a) & np.isfinite(b))
-    gap = np.where(same, 0.0, np.abs(a.astype(float) - b) / max(float(scale), 1e-300))
-    by = float(np.nan_to_num(gap, nan=np.inf).max(initial=0.0))
-    return by if by > TOLERANCES[a.dtype.str[1:]] else 0.0
+def origins_of(records: Mapping[str, lab.Record], work: Path) -> dict[str, Origin]:
+    """What is known of each record; where its code is not today's, with smoke results of both compared."""
+    commits: dict[str, list[str]] = {}
+    for stem, record in records.items():
+        commits.setdefault(record.provenance.commit.rstrip("+"), []).append(stem)
+    origins: dict[str, Origin] = {}
+    for commit, stems in commits.items():
+        export(commit, work / commit)
+        package = work / commit / "src" / "offtangent"
+        for stem in stems:
+            name, exact = records[stem].name, not records[stem].provenance.commit.endswith("+")
+            code = fingerprint(package / "papers" / f"{name}.py", records[stem].kinds, package=package).code
+            origins[stem] = Origin(commit, exact, code, None)
+    changed = {commit: [stem for stem in stems if origins[stem].code != today(records[stem])]
+               for commit, stems in commits.items()}  # fmt: skip
+    names = [records[stem].name for stems in changed.values() for stem in stems]
+    if not names:
+        return origins
+    print(f"{len(names)} of {len(records)} records are of other code; their smoke profiles run, of today's code …")
+    run_smoke(ROOT, work / "today", names)
+    for commit, stems in changed.items():
+        if stems:
+            print(f"… and of {commit}: {', '.join(records[stem].name for stem in stems)}", flush=True)
+            run_smoke(work / commit, work / commit / "out", [records[stem].name for stem in stems], commit)
+        for stem in stems:
+            path = work / commit / "out" / "results" / f"{stem.removesuffix('-paper')}-smoke.json"
+            compared = compare(path, work / "today" / "results" / path.name, today(records[stem]))
+            origins[stem] = Origin(commit, origins[stem].exact, origins[stem].code, compared)
+            SMOKE.mkdir(parents=True, exist_ok=True)
+            (SMOKE / path.name).write_bytes(path.read_bytes())
+            print(f"{stem}: {compared}", flush=True)
+    return origins
+
+
+def compare(earlier: Path, now: Path, code: str) -> Comparison:
+    """How far numbers moved from one smoke record to another, and which verdicts changed; both judged as today."""
+    found = compare_records(*(json.loads(path.read_text(encoding="utf-8")) for path in (earlier, now)), TOLERANCES)
+    moved: dict[str, str] = {}
+    for one in found.moved:
+        by = f"{one.by:.2g} of itself" if isinstance(one.by, float) else one.by
+        moved[one.variable] = max(moved.get(one.variable, ""), by, key=_size)
+    alone = len(found.only_old) + len(found.only_new)
+    verdicts: list[str] = []
+    if not alone:
+        sides = [lab.read_record(path, KNOWN) for path in (earlier, now)]
+        claims = [KNOWN[side.name].claims(side.results) for side in sides]
+        verdicts = [f"{b.statement}: {a.verdict} → {b.verdict}" for a, b in zip(*claims, strict=True)
+                    if a.verdict != b.verdict]  # fmt: skip
+    return Comparison(code, found.cells, alone, moved, tuple(verdicts))
+
+
+def _size(by: str) -> float:
+    try:
+        return float(by.partition(" ")[0])
+    except ValueError:  # in words, such as another shape
+        return float("inf") if by else -1.0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

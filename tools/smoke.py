@@ -106,10 +106,11 @@ def difference(old: Any, new: Any, rtol: Mapping[str, float]) -> float | str | N
     return largest if allowed is None or largest > allowed else None
 
 
-def run_smoke(source: Path, folder: Path, selectors: Sequence[str], on: str) -> list[dict[str, Any]]:
+def run_smoke(source: Path, folder: Path, selectors: Sequence[str], commit: str = "") -> list[dict[str, Any]]:
     """Run smoke profiles of the tree `source` into `folder`/results; the claims, as the run tells them."""
+    on = f"processes:{os.cpu_count()}"
     words = [sys.executable, "-m", "offtangent", "run", *selectors, "--profile", "smoke", "--on", on]
-    place = {**os.environ, "PYTHONPATH": str(source / "src"), "OFFTANGENT_COMMIT": "compared"}
+    place = {**os.environ, "PYTHONPATH": str(source / "src"), "OFFTANGENT_COMMIT": commit or "compared"}
     done = subprocess.run(
         [*words, "--out", str(folder), "--json"], cwd=source, env=place, capture_output=True, text=True, check=False
     )
@@ -156,7 +157,7 @@ def main(words: Sequence[str] | None = None) -> int:
         folder, results = Path(name), {}
         export(given.commit, folder / "source")
         for side, source in (("old", folder / "source"), ("new", ROOT)):
-            claims = run_smoke(source, folder / side, given.selectors, f"processes:{os.cpu_count()}")
+            claims = run_smoke(source, folder / side, given.selectors)
             paths = sorted((folder / side / "results").glob("*.json"))
             results[side] = claims, {path.name: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     allowed = {} if given.rtol is None else {"float32": given.rtol, "float64": given.rtol}

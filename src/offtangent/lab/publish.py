@@ -2,7 +2,7 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -124,11 +124,8 @@ def _chapter(chapter: Chapter, counts: dict[bool, Counter[Verdict]], shipped: Se
 
 def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], number: int, shipped: bool) -> Section:
     results, origin = record.results, record.provenance
-    blocks: list[Block] = []
     again = f"offtangent run {experiment.name} --profile {results.profile}"
-    if record.stale(experiment):
-        note = f"Stale: the code that makes these numbers has changed since. Afresh: {again}"
-        blocks.append(Note(note, "warn"))
+    blocks: list[Block] = [*_of_code(record, experiment, again)]
     if results.complete and (missing := record.missing(experiment)):
         note = f"The profile has changed since: {missing} of its cells are not among these results. Afresh: {again}"
         blocks.append(Note(note, "warn"))
@@ -159,6 +156,28 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
     )
     title = f"{'Shipped results' if shipped else 'This run'}: profile {results.profile}, on a {where}"
     return Section(title, lead, blocks, f"{_anchor(experiment.name)}-{number}")
+
+
+def _of_code(record: Record, experiment: Experiment, again: str) -> Iterator[Note]:
+    """What a reader must know of the code behind these numbers; in colour only where they are not today's."""
+    known = record.origin
+    if known and not known.exact:
+        yield Note(
+            f"The source had been changed after commit {known.commit}: its code is not known exactly.", "neutral"
+        )
+    if not record.stale(experiment):
+        return
+    if known is None or known.compared is None or known.looked_at != experiment.fingerprint(*record.kinds).code:
+        yield Note(f"Stale: the code that makes these numbers has changed since. Afresh: {again}", "warn")
+        return
+    compared = known.compared
+    cells = f"{compared.cells} cells compared" + (f", {compared.alone} without a partner" if compared.alone else "")
+    if not compared.numbers_moved:
+        yield Note(f"The code has changed since, its numbers at smoke size have not ({cells}).", "neutral")
+        return
+    by = "; ".join([*(f"{name} by {size}" for name, size in compared.moved.items()), *compared.verdicts])
+    yield Note(f"Older than the library: the code has changed since, and its numbers at smoke size have, too: {by} "
+               f"({cells}). Afresh: {again}", "warn")  # fmt: skip
 
 
 def _settings(record: Record) -> Table:

@@ -16,7 +16,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from offtangent.lab.experiment import Experiment, fields_of, rebuild
 from offtangent.lab.machinery import uses_jax
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome
+from offtangent.lab.shipped import Origin, origin_of
 from offtangent.lab.store import Store, room_in
 
 FORMAT = 2
@@ -70,6 +71,7 @@ class Record:
     provenance: Provenance
     results: Results
     keys: tuple[str, ...] = ()  # of the cells' files, in the results' order, where they are known
+    origin: Origin | None = None  # of a shipped record
 
     @property
     def kinds(self) -> list[str]:
@@ -78,7 +80,8 @@ class Record:
 
     def stale(self, experiment: Experiment) -> bool:
         """Whether the code that makes these numbers has changed since."""
-        return self.provenance.code != experiment.fingerprint(*self.kinds).code
+        code = self.origin.code if self.origin else self.provenance.code
+        return code != experiment.fingerprint(*self.kinds).code
 
     def missing(self, experiment: Experiment) -> int:
         """How many cells the profile has today that these results do not have."""
@@ -220,6 +223,11 @@ def too_large(results: Results) -> str:
         f"{len(found)} of {len(results)} cells have results of more than {WARN / 1e6:.0f} MB ({cell}: {size / 1e6:.0f} "
         "MB). They stay in cells/, without which no report can be written: let run return what claims and figures need."
     )
+
+
+def read_shipped(path: Path, experiments: Mapping[str, Experiment]) -> Record:
+    """A record that came with the package, with what is known of the code that made it."""
+    return replace(read_record(path, experiments), origin=origin_of(path))
 
 
 def shipped_fault(path: Path) -> str:
