@@ -37,7 +37,7 @@ def write_whole(path: Path, content: bytes) -> None:
     removed and the old file is untouched. Its name tells who writes it, for `clear_leftovers`.
     """
     folder = os.fspath(path.parent)
-    temporary = f"{folder}/.{path.name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}"
+    temporary = f"{folder}/.{own_name(path.name)}{TEMPORARY}"
     try:
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
@@ -131,16 +131,22 @@ def clear_leftovers(folder: Path) -> None:
         for entry in entries:
             if entry.name.startswith(".") and entry.name.endswith(TEMPORARY):
                 with contextlib.suppress(OSError):  # another run was faster, or the folder is not ours to clear
-                    if _is_left_over(entry):
+                    if is_left_over(Path(entry.path)):
                         os.unlink(entry.path)
 
 
-def _is_left_over(entry: "os.DirEntry[str]") -> bool:
-    here, _, rest = entry.name.removesuffix(TEMPORARY).rpartition(".")[2].partition("-")
+def own_name(name: str) -> str:
+    """A name that nobody else takes, which tells the process that made it."""
+    return f"{name}.{_here()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def is_left_over(path: Path) -> bool:
+    """Whether the process that a name tells is dead, or what it names is old where nobody here can know that."""
+    here, _, rest = path.name.removesuffix(TEMPORARY).rpartition(".")[2].partition("-")
     process = rest.partition("-")[0]
     if here == _here() and process.isdecimal() and os.name == "posix":
         return not _is_alive(int(process))
-    return time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_AFTER
+    return time.time() - path.lstat().st_mtime > STALE_AFTER
 
 
 def _is_alive(process: int) -> bool:

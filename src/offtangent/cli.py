@@ -126,6 +126,7 @@ def run(
     Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error or refused input.
     """
     from offtangent import lab
+    from offtangent.lab.compiled import keep_compiled
     from offtangent.lab.progress import shown_progress
     from offtangent.lab.publish import judge
     from offtangent.lab.records import finite, record_of, too_large
@@ -134,11 +135,10 @@ def run(
     experiments = lab.select(selectors or [], _experiments())
     lab.check_profile(profile, experiments)
     store = lab.Store.open(folder)
-    os.environ.update(_cache_settings(store))
     placement = lab.parse_placement(on)
     if placement.kind == "processes":
         os.environ.update(sharing_settings())  # before JAX looks for a GPU in here, too
-    todo = lab.plan(experiments, profile, store, fresh=fresh)
+    todo = lab.plan(experiments, profile, store, placement, fresh=fresh)
     for experiment in experiments:
         if absent := experiment.absent(profile):
             err.print(Text(_without(experiment.name, absent), style="yellow"), soft_wrap=True)
@@ -146,9 +146,11 @@ def run(
         _forecast(todo, placement, as_json)
         return
     if todo.missing:
+        if "jax" in sys.modules and (fault := keep_compiled()):
+            err.print(Text(fault, style="yellow"), soft_wrap=True)
         err.print(f"{len(todo.missing)} of {len(todo.jobs)} cells to compute on {placement} …")
     with shown_progress(todo.missing, err) as on_done:
-        outcomes = lab.run(todo, store, placement, on_done=on_done)
+        outcomes = lab.run(todo, store, on_done=on_done)
     for line in store.damaged:
         err.print(Text(f"Damaged and computed again: {line}", style="yellow"), soft_wrap=True)
     for outcome in outcomes:
@@ -281,12 +283,6 @@ def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
         for name in p.experiments
         if paper in (None, p.name)
     ]
-
-
-def _cache_settings(store: "lab.Store") -> dict[str, str]:
-    from offtangent.lab.worker import cache_settings
-
-    return cache_settings(str(store.compiled))
 
 
 def _forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> None:

@@ -106,13 +106,13 @@ class Sweep:
     def run(self, folder: Path, placement: lab.Placement = LOCAL, *, fresh: bool = False) -> lab.Outcome:
         """Run what is missing in the store at `folder`."""
         store = lab.Store.open(folder)
-        (outcome,) = lab.run(lab.plan([self.experiment], "smoke", store, fresh=fresh), store, placement)
+        (outcome,) = lab.run(lab.plan([self.experiment], "smoke", store, placement, fresh=fresh), store)
         return outcome
 
-    def files(self, folder: Path) -> dict[int, Path]:
+    def files(self, folder: Path, placement: lab.Placement = LOCAL) -> dict[int, Path]:
         """Where the result of each cell belongs."""
-        store = lab.Store(folder)
-        return {cell.number: store.path(self.experiment.key(cell)) for cell in self.experiment.cells("smoke")}
+        store, threads = lab.Store(folder), placement.threads
+        return {cell.number: store.path(self.experiment.key(cell, threads)) for cell in self.experiment.cells("smoke")}
 
 
 @pytest.fixture

@@ -23,13 +23,14 @@ class Scene:
         self.lab, self.folder = lab, Path(folder)
         self.experiment = lab.load_experiment(Path(path))
         self.log = Path(self.experiment.module.LOG)
-        self.names = {self.experiment.key(c): c.number for c in self.experiment.cells("smoke")}
+        os.environ.update({"NPROC": "1", "OMP_NUM_THREADS": "1"})  # as in workers, so that keys are the same
+        self.names = {self.experiment.key(c, "1"): c.number for c in self.experiment.cells("smoke")}
 
     def sweep(self, ready=lambda: None, on="local"):
         store = self.lab.Store.open(self.folder)
-        plan = self.lab.plan([self.experiment], "smoke", store)
+        plan = self.lab.plan([self.experiment], "smoke", store, self.lab.parse_placement(on))
         ready()
-        (outcome,) = self.lab.run(plan, store, self.lab.parse_placement(on))
+        (outcome,) = self.lab.run(plan, store)
         assert "jax" not in sys.modules
         return outcome
 

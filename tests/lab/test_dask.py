@@ -87,7 +87,8 @@ def test_dask_gives_the_numbers_of_this_process_bit_for_bit(pair, write_sweep, s
     sweep.forget()
     assert offtangent(*words, "--on", "local", "--out", tmp_path / "here").status == 0
     assert sweep.executors == {os.getpid()}
-    for one, other in zip(sweep.files(store).values(), sweep.files(tmp_path / "here").values(), strict=True):
+    there = sweep.files(store, lab.Placement("dask", pair.address))
+    for one, other in zip(there.values(), sweep.files(tmp_path / "here").values(), strict=True):
         (a, _), (b, _) = lab.Store(store).read(one.stem), lab.Store(tmp_path / "here").read(other.stem)
         assert str(a.threads.values) == "1"
         assert a.drop_vars("threads").identical(b.drop_vars("threads"))
@@ -106,7 +107,7 @@ def test_a_sweep_survives_a_killed_worker(pair, write_sweep, store, start, comma
     assert '"computed": 12' in out
     assert '"failures": []' in out
     assert len(sweep.executed) <= 12 + 3
-    assert same(sweep.run(store).results, sweep.run(tmp_path / "here").results)
+    assert same(sweep.run(store, lab.Placement("dask", pair.address)).results, sweep.run(tmp_path / "here").results)
 
 
 def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
@@ -128,14 +129,14 @@ def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
     assert (told.json["computed"], told.json["failures"]) == (3, [])
     assert sweep.executors == {worker.pid}
     assert not list(Path(f"/proc/{worker.pid}/root{store}").iterdir())
-    assert same(sweep.run(store).results, sweep.run(tmp_path / "here").results)
+    assert same(sweep.run(store, lab.Placement("dask", pair.address)).results, sweep.run(tmp_path / "here").results)
 
 
-def test_a_scheduler_that_does_not_answer_is_refused_in_words(store, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_refused_in_words(monkeypatch):
     patient = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda *a, timeout, **k: patient(*a, timeout="0.3s", **k))  # noqa: ARG005
     with (
         pytest.raises(InputError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9 "),
-        lab.Placement("dask", "tcp://127.0.0.1:9").executor(lab.Store(store)),
+        lab.Placement("dask", "tcp://127.0.0.1:9").executor(),
     ):
         pass

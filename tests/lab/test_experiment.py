@@ -42,9 +42,9 @@ def test_only_instances_of_frozen_dataclasses_are_cells(cell):
 def test_the_key_depends_on_every_field_and_on_its_type(sweep):
     experiment, kind = sweep.experiment, sweep.experiment.module.Cell
     cells = [kind(1, 2, 3.0), kind(2, 2, 3.0), kind(1, 3, 3.0), kind(1, 2, 4.0), kind(True, 2, 3.0), kind("1", 2, 3.0)]
-    keys = [experiment.key(cell) for cell in cells]
+    keys = [experiment.key(cell, "1") for cell in cells]
     assert len(set(keys)) == len(keys)
-    assert keys == [experiment.key(dataclasses.replace(cell)) for cell in cells]
+    assert keys == [experiment.key(dataclasses.replace(cell), "1") for cell in cells]
 
 
 def test_the_key_depends_on_the_versions_the_backend_and_the_data(write_sweep, monkeypatch):
@@ -53,7 +53,7 @@ def test_the_key_depends_on_the_versions_the_backend_and_the_data(write_sweep, m
     import jax
 
     cell = sweep.experiment.cells("smoke")[0]
-    keys = [sweep.experiment.key(cell)]
+    keys = [sweep.experiment.key(cell, "1")]
     for target, name, value in (
         (machinery, "_release", lambda name: "99"),  # noqa: ARG005
         (jax, "default_backend", lambda: "tpu"),
@@ -61,20 +61,20 @@ def test_the_key_depends_on_the_versions_the_backend_and_the_data(write_sweep, m
     ):
         with monkeypatch.context() as changed:
             changed.setattr(target, name, value)
-            keys.append(sweep.experiment.key(cell))
+            keys.append(sweep.experiment.key(cell, "1"))
     with jax.enable_x64(True):
-        keys.append(sweep.experiment.key(cell))
+        keys.append(sweep.experiment.key(cell, "1"))
     assert len(set(keys)) == 5
-    assert sweep.experiment.key(cell) == keys[0]
+    assert sweep.experiment.key(cell, "1") == keys[0]
 
 
 def test_an_experiment_without_jax_does_not_depend_on_it(sweep, monkeypatch):
     import jax
 
     cell = sweep.experiment.cells("smoke")[0]
-    key = sweep.experiment.key(cell)
+    key = sweep.experiment.key(cell, "1")
     monkeypatch.setattr(jax, "__version__", "99")
-    assert sweep.experiment.key(cell) == key
+    assert sweep.experiment.key(cell, "1") == key
 
 
 @pytest.mark.parametrize("part", ["PROFILES", "cells", "run", "claims", "draw"])

@@ -444,9 +444,9 @@ def test_the_versions_of_the_packages_that_are_used_are_part_of_the_key(tmp_path
     facts = experiment.machinery("Cell")
     assert set(facts) == {"code", "scipy", "sklearn"}
     assert all(value.count(".") == 1 for name, value in facts.items() if name != "code")
-    key = experiment.key(experiment.cells("smoke")[0])
+    key = experiment.key(experiment.cells("smoke")[0], "1")
     from offtangent.lab import machinery
 
     monkeypatch.setattr(machinery, "_release", lambda name: "9.9" if name == "scipy" else facts[name])
     again = lab.load_experiment(tmp_path / "experiment.py")
-    assert again.key(again.cells("smoke")[0]) != key
+    assert again.key(again.cells("smoke")[0], "1") != key

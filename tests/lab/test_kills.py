@@ -118,7 +118,7 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(
     assert executed - stored <= 2  # what the two workers had in hand
     if moment == "work":
         assert 0 < stored < 12
-        told = offtangent(*words, "--on", "local", "--json")
+        told = offtangent(*words, "--on", "processes:2", "--json")
         assert told.status == 0
         assert (told.json["computed"], told.json["reused"]) == (12 - stored, stored)
         assert len(sweep.executed) == executed + 12 - stored

@@ -33,7 +33,7 @@ def test_the_longest_cells_of_an_experiment_come_first(sweep, store):
     plan = lab.plan([sweep.experiment], "smoke", kept)
     costs = (lab.Cost(2.0, 1.0), None, lab.Cost(9.0, 1.0), lab.Cost(5.0, 1.0))
     jobs = tuple(replace(job, cost=cost) for job, cost in zip(plan.jobs, costs, strict=True))
-    (outcome,) = runner.run(replace(plan, jobs=jobs), kept, lab.Placement("local"))
+    (outcome,) = runner.run(replace(plan, jobs=jobs), kept)
     assert sweep.executed == [2, 3, 0, 1]
     assert [cell.number for cell, _ in outcome.results] == [0, 1, 2, 3]
 
@@ -108,8 +108,28 @@ def test_a_failing_cell_in_a_process_is_reported_with_status_1_and_tried_again_n
     assert [failure["error"] for failure in told.json["failures"]] == ["SystemExit: bad luck"]
     assert told.json["computed"] == 3
     sweep.forget()
-    assert offtangent(*words, "--on", "local").json["reused"] == 3
+    assert offtangent(*words, "--on", "processes:2").json["reused"] == 3
     assert sweep.executed == [1]
+
+
+def test_rounding_by_threads_is_part_of_the_key(write_sweep, store, monkeypatch):
+    """Sums in the run's own process are cut into as many parts as it has threads; workers have one."""
+    monkeypatch.setenv("NPROC", "2")
+    sweep = write_sweep(cells=1, body="import jax")
+    assert [sweep.run(store).reused for _ in range(2)] == [0, 1]
+    assert [sweep.run(store, lab.Placement("processes", "1")).reused for _ in range(2)] == [0, 1]
+    assert sweep.run(store, lab.Placement("processes", "2")).reused == 1
+    monkeypatch.setenv("NPROC", "3")
+    assert sweep.run(store).reused == 0
+
+
+def test_a_worker_with_other_threads_than_the_run_says_refuses_the_cell(sweep, store, monkeypatch):
+    """One that imported JAX before it could be told, say."""
+    monkeypatch.setenv("NPROC", "7")
+    sweep.path.write_text(sweep.path.read_text().replace("    values = ", "    import jax\n    values = "))
+    job = lab.plan([lab.load_experiment(sweep.path)], "smoke", lab.Store.open(store)).jobs[0]
+    (done,) = work([replace(job.task, threads="1")], str(store), "none")
+    assert "threads 7 (the run: 1)" in done.error
 
 
 def test_a_user_s_own_file_runs_and_is_reported(sweep, store, offtangent):
@@ -157,7 +177,7 @@ def test_workers_that_do_not_see_the_store_send_their_results_back(sweep, store,
     monkeypatch.setattr(runner, "announced", unannounced)
     outcome = sweep.run(store, lab.Placement("processes", "1"))
     assert outcome.computed == 4
-    assert all(file.exists() for file in sweep.files(store).values())
+    assert all(file.exists() for file in sweep.files(store, lab.Placement("processes", "1")).values())
     assert same(outcome.results, sweep.run(tmp_path / "here").results)
 
 
@@ -166,7 +186,7 @@ def test_a_worker_with_another_source_refuses_the_cell(sweep, store):
     opened = lab.Store.open(store)
     plan = lab.plan([sweep.experiment], "smoke", opened)
     sweep.path.write_text(sweep.path.read_text().replace("default_rng(cell.number)", "default_rng(cell.number + 1)"))
-    (outcome,) = lab.run(plan, opened, lab.Placement("local"))
+    (outcome,) = lab.run(plan, opened)
     assert len(outcome.failures) == 4
     assert "The worker differs from the run in" in outcome.failures[0][1].error
     assert sweep.executed == []
@@ -211,8 +231,8 @@ from pathlib import Path
 from offtangent import lab
 if __name__ == "__main__":
     store = lab.Store.open(Path({str(store)!r}))
-    plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store)
-    (outcome,) = lab.run(plan, store, lab.Placement("processes", "1"))
+    plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store, lab.Placement("processes", "1"))
+    (outcome,) = lab.run(plan, store)
     assert "NPROC" not in os.environ
     found = outcome.results.pairs[0][1]
     print(found["threads"].item(), found["total"].item())
@@ -222,31 +242,11 @@ if __name__ == "__main__":
     assert told.stdout.split() == ["1", "6.0"], told.stderr
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_workers_keep_compiled_programs_where_the_user_says_and_otherwise_in_the_store(
-    write_sweep, store, tmp_path, monkeypatch, own
-):
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    folder = tmp_path / "mine" if own else lab.Store(store).compiled
-    if own:
-        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    body = """
-    import jax
-    jax.jit(lambda x: x + 1)(1.0)
-    return xr.Dataset({'folder': ((), jax.config.jax_compilation_cache_dir)})
-    """
-    outcome = write_sweep(cells=1, body=body).run(store, lab.Placement("processes", "1"))
-    assert outcome.results.pairs[0][1]["folder"].item() == str(folder)
-    assert any(folder.iterdir())
-    assert lab.Store(store).compiled.exists() != own
-
-
 def test_a_store_that_loses_a_file_during_the_run_says_so(write_sweep, store):
     sweep = write_sweep(cells=2)
     opened = lab.Store.open(store)
     plan = lab.plan([sweep.experiment], "smoke", opened)
-    (outcome,) = lab.run(plan, opened, lab.Placement("local"), on_done=lambda job, _: opened.path(job.key).unlink())
+    (outcome,) = lab.run(plan, opened, on_done=lambda job, _: opened.path(job.key).unlink())
     assert len(outcome.failures) == 2
     assert "run again" in outcome.failures[0][1].error
 

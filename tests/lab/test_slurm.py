@@ -99,8 +99,7 @@ def test_a_real_slurm_gives_the_numbers_of_this_process(slurm, write_sweep, stor
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["reused"], told.json["failures"]) == (3, 0, [])
     assert len(sweep.executors) == 3  # a job each
-    assert len(list((store / "slurm").glob("*_submission.sh"))) == 3
-    again = sweep.run(store)
+    again = sweep.run(store, lab.Placement("slurm", slurm))
     assert (again.computed, again.reused) == (0, 3)
     assert same(again.results, sweep.run(tmp_path / "here").results)
 
@@ -126,7 +125,7 @@ def test_submitits_stand_in_gives_the_numbers_of_this_process(write_sweep, store
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["failures"]) == (2, [])
     assert os.getpid() not in sweep.executors
-    assert same(sweep.run(store).results, sweep.run(tmp_path / "here").results)
+    assert same(sweep.run(store, lab.Placement("slurm", "local")).results, sweep.run(tmp_path / "here").results)
 
 
 def test_many_cells_go_to_slurm_in_few_jobs():

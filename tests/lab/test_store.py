@@ -35,7 +35,7 @@ def test_a_damaged_file_is_set_aside_and_computed_again(damage, sweep, store, sa
     sweep.forget()
     opened = lab.Store.open(store)
     plan = lab.plan([sweep.experiment], "smoke", opened)
-    (again,) = lab.run(plan, opened, lab.Placement("local"))
+    (again,) = lab.run(plan, opened)
     assert sweep.executed == [2]
     assert (again.computed, again.reused) == (1, 3)
     assert same(again.results, first.results)

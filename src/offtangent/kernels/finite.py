@@ -8,13 +8,16 @@ Arora et al. (2019), Section 3.4: H = ZᵀZ, with the gradient of Φ equal to Z(
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError, a_kind
 from offtangent.networks import TwoLayer
 
+AnyArray = Array | np.ndarray
 
-def tangent_gram(net: TwoLayer, W: Float[Array, "d m"], X: Float[Array, "n d"]) -> Float[Array, "n n"]:
+
+def tangent_gram(net: TwoLayer, W: Float[AnyArray, "d m"], X: Float[AnyArray, "n d"]) -> Float[Array, "n n"]:
     """H at the weights W₀ + W, in the dtype of X. Time O(n²(d + m)), memory O(nm + n²)."""
     if not isinstance(net, TwoLayer):
         raise InputError(f"net is {a_kind(net)}: expected a networks.TwoLayer. Of others: kernels.empirical_ntk.")
@@ -27,7 +30,7 @@ def tangent_gram(net: TwoLayer, W: Float[Array, "d m"], X: Float[Array, "n d"]) 
 
 
 @eqx.filter_jit
-def _tangent_gram(net: TwoLayer, W: Float[Array, "d m"], X: Float[Array, "n d"]) -> Float[Array, "n n"]:
+def _tangent_gram(net: TwoLayer, W: Float[AnyArray, "d m"], X: Float[AnyArray, "n d"]) -> Float[Array, "n n"]:
     highest = jax.lax.Precision.HIGHEST
     slopes = net.activation.derivative(1)(jnp.matmul(X, net.W0 + W, precision=highest)) * net.a
     return jnp.matmul(X, X.T, precision=highest) * jnp.matmul(slopes, slopes.T, precision=highest) / net.width

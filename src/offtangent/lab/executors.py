@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
 from typing import Any, cast
 
 from offtangent._errors import InputError
+from offtangent._files import is_left_over, own_name, private_folder
 from offtangent.lab.costs import cores
-from offtangent.lab.store import Store
+from offtangent.lab.machinery import ONE, threads
 from offtangent.lab.worker import prepare, settings
 
 HELP = "local, processes:N, dask:ADDRESS or slurm:PARTITION"
@@ -39,21 +42,29 @@ class Placement:
         """How many cells run side by side, as far as one can know beforehand."""
         return int(self.detail) if self.kind == "processes" else 1
 
+    @property
+    def threads(self) -> str:
+        """How many threads compute a cell: one in workers, those of this process in here."""
+        return threads() if self.kind == "local" else ONE
+
     def chunk(self, cells: int) -> int:
         """How many cells to send at a time: a Slurm job pays for its own start, the others do not."""
         return max(1, -(-cells // 32)) if self.kind == "slurm" else 1
 
     @contextmanager
-    def executor(self, store: Store) -> Iterator[Executor]:
+    def executor(self) -> Iterator[Executor]:
         """The executor itself; workers are ended when the block is left."""
         if self.kind == "local":
             yield InProcess()
         elif self.kind == "processes":
-            yield from _processes(self.workers, store)
+            yield from _processes(self.workers)
         elif self.kind == "dask":
             yield from _dask(self.detail)
         else:
-            yield from _slurm(self.detail, store)
+            yield from _slurm(self.detail)
+
+
+LOCAL = Placement("local")
 
 
 def parse_placement(text: str | None) -> Placement:
@@ -61,7 +72,7 @@ def parse_placement(text: str | None) -> Placement:
     if text is None:
         import jax
 
-        return Placement("local") if jax.default_backend() != "cpu" else Placement("processes", str(cores()))
+        return LOCAL if jax.default_backend() != "cpu" else Placement("processes", str(cores()))
     kind, _, detail = text.partition(":")
     if kind == "processes":
         detail = detail or str(cores())
@@ -86,9 +97,9 @@ class InProcess(Executor):
         return future
 
 
-def _processes(count: int, store: Store) -> Iterator[Executor]:
+def _processes(count: int) -> Iterator[Executor]:
     context = SpawnContext()  # fork after JAX has run hangs
-    environment = settings(str(store.compiled), threads=1)
+    environment = settings()
     workers: list[_Worker] = []  # the pool forgets those during whose birth Ctrl-C was pressed
 
     def worker(**words: Any) -> _Worker:
@@ -186,13 +197,13 @@ def _knock(address: str) -> None:
         ) from None
 
 
-def _slurm(partition: str, store: Store) -> Iterator[Executor]:
+def _slurm(partition: str) -> Iterator[Executor]:
     try:
         import submitit
     except ImportError:
         raise InputError("--on slurm needs submitit: pip install 'offtangent[slurm]'.") from None
     logging.getLogger("submitit").setLevel(logging.ERROR)  # it tells of its doubts on stdout, amid --json
-    folder = store.folder / "slurm"
+    folder = _jobs_folder()
     cluster = "local" if partition == "local" else "slurm"  # submitit's own stand-in, for trying things out
     try:
         engine = submitit.AutoExecutor(folder=str(folder), cluster=cluster)
@@ -206,6 +217,20 @@ def _slurm(partition: str, store: Store) -> Iterator[Executor]:
         yield wrapper
     finally:
         wrapper.shutdown(wait=False, cancel_futures=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _jobs_folder() -> Path:
+    """Where submitit puts jobs, pickled, for the nodes to run: in the user's home, and nobody else's to write in."""
+    home, fault = private_folder("slurm")
+    if fault:
+        raise InputError(f"Jobs for Slurm would be put into a folder that is not yours alone: {fault}.")
+    for left in home.iterdir():
+        if is_left_over(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = home / own_name("jobs")
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 def _queued() -> set[str] | None:
@@ -235,7 +260,8 @@ class Submitted(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         try:
-            job = self._engine.submit(fn, *args, **kwargs)
+            with _environment(settings()):
+                job = self._engine.submit(fn, *args, **kwargs)
         except Exception as error:  # sbatch says no: no cluster, no such partition, no account
             reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
             raise InputError(f"Slurm does not take the job: {reason}. Try sbatch by hand, or another --on.") from None

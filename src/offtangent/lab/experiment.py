@@ -137,13 +137,22 @@ class Experiment:
             self._machinery[kind] = machinery_of(self.fingerprint(kind))
         return self._machinery[kind]
 
-    def key(self, cell: Cell) -> str:
-        """Names a cell's result: its fields and all it depends on (code, data, versions, backend, precision)."""
+    def key(self, cell: Cell, threads: str) -> str:
+        """Names a cell's result: its fields and all it depends on (code, data, versions, device, precision, threads).
+
+        Args:
+            cell: One of the experiment's cells.
+            threads: How many threads compute it, as `Placement.threads` says.
+
+        Returns:
+            64 hexadecimal digits.
+        """
         kind = type(cell).__name__
         facts: dict[str, Any] = {
             "experiment": self.name,
             "cell": [kind, fields_of(cell)],
             "machinery": self.machinery(kind),
+            "threads": threads,
         }
         if datasets := self.datasets(cell):
             facts["data"] = checksums(datasets, self.file.parent)

@@ -1,16 +1,22 @@
-"""What makes a cell's numbers besides its fields: code, versions of packages, device, data."""
+"""What makes a cell's numbers besides its fields: code, versions of packages, device, threads, data."""
 
 import hashlib
 import importlib.metadata
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from offtangent._errors import InputError
+from offtangent.lab.costs import cores
 from offtangent.lab.fingerprint import Fingerprint
 
 ON_JAX = frozenset(("jax", "equinox", "optax", "lineax", "flax", "diffrax", "matfree"))
+JAX_THREADS = "NPROC"  # JAX reads it when it is imported, and never again
+BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ONE = "1"
 
 
 def machinery_of(code: Fingerprint) -> dict[str, str]:
@@ -23,6 +29,30 @@ def machinery_of(code: Fingerprint) -> dict[str, str]:
         precision = "float64" if jax.config.read("jax_enable_x64") else "float32"
         found |= {"jax": _release("jax"), "backend": jax.default_backend(), "precision": precision}
     return found
+
+
+def threads() -> str:
+    """How many threads share a sum in this process: its last digits depend on it, as sums are cut into parts."""
+    jax = os.environ.get(JAX_THREADS) or str(cores())
+    blas = next((os.environ[name] for name in BLAS_THREADS if os.environ.get(name)), str(cores()))
+    return jax if jax == blas else f"{jax}, {blas} in BLAS"
+
+
+@contextmanager
+def computing_with(count: str) -> Iterator[None]:
+    """Use one thread in here if `count` says so; any other number is what this process was started with.
+
+    Workers that we start are born so. In others (Dask's, Slurm's) JAX is told before it is imported, and BLAS as we go.
+    """
+    if count != ONE or threads() == ONE:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    if "jax" not in sys.modules:
+        os.environ[JAX_THREADS] = ONE
+    with threadpool_limits(int(ONE)):
+        yield
 
 
 def uses_jax(code: Fingerprint) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from offtangent.lab.executors import LOCAL, Placement
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.records import DamagedRecord, Record, read_record, record_name, record_of, write_record
 from offtangent.lab.results import Results
@@ -39,8 +40,9 @@ def read_or_remake(path: Path, experiments: Mapping[str, Experiment]) -> tuple[R
 
 
 def _from_cells(experiment: Experiment, profile: str, store: Store) -> Outcome | None:
-    """What the store has of a profile, or None."""
-    todo = plan([experiment], profile, store)
+    """What the store has of a profile, of workers or of the run's own process; None where it has nothing."""
+    plans = [plan([experiment], profile, store, placement) for placement in (Placement("processes", "1"), LOCAL)]
+    todo = max(plans, key=lambda one: len(one.found))
     there = [job for job in todo.jobs if job.stored]
     if not there:
         return None

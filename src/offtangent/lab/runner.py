@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import xarray as xr
 
 from offtangent.lab.costs import Cost, rate
-from offtangent.lab.executors import Placement
+from offtangent.lab.executors import LOCAL, Placement
 from offtangent.lab.experiment import Cell, Experiment, fields_of
+from offtangent.lab.machinery import ONE
 from offtangent.lab.results import Results
 from offtangent.lab.store import Store, StoreFailed
 from offtangent.lab.worker import Done, Task, announced, work
@@ -35,6 +36,7 @@ class Job:
     key: str
     cost: Cost | None
     stored: bool  # there is a sound result already
+    threads: str = ONE  # that compute it
 
     @property
     def seconds(self) -> float | None:
@@ -45,7 +47,8 @@ class Job:
     def task(self) -> Task:
         kind = type(self.cell).__name__
         experiment = self.experiment
-        return Task(experiment.name, experiment.where, kind, fields_of(self.cell), self.key, experiment.machinery(kind))
+        machinery = experiment.machinery(kind)
+        return Task(experiment.name, experiment.where, kind, fields_of(self.cell), self.key, machinery, self.threads)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Plan:
     profile: str
     experiments: tuple[Experiment, ...]
     jobs: tuple[Job, ...]
+    placement: Placement = LOCAL
     found: Mapping[str, Found] = field(default_factory=dict)  # by key: stored results are read and checked once
 
     @property
@@ -94,17 +98,25 @@ class Interrupted(Exception):
         )
 
 
-def plan(experiments: Sequence[Experiment], profile: str, store: Store, *, fresh: bool = False) -> Plan:
+def plan(
+    experiments: Sequence[Experiment],
+    profile: str,
+    store: Store,
+    placement: Placement = LOCAL,
+    *,
+    fresh: bool = False,
+) -> Plan:
     """The cells of a profile and which of them are stored (none of them, if `fresh`). Reads every stored file, once."""
+    threads = placement.threads
     jobs = []
     found: dict[str, Found] = {}
     for experiment in experiments:
         for cell in experiment.cells(profile):
-            key = experiment.key(cell)
+            key = experiment.key(cell, threads)
             if not fresh and key not in found and (stored := _find(store, key)) is not None:
                 found[key] = stored
-            jobs.append(Job(experiment, cell, key, experiment.cost(cell), key in found))
-    return Plan(profile, tuple(experiments), tuple(jobs), found)
+            jobs.append(Job(experiment, cell, key, experiment.cost(cell), key in found, threads))
+    return Plan(profile, tuple(experiments), tuple(jobs), placement, found)
 
 
 def _find(store: Store, key: str) -> Found | None:
@@ -135,7 +147,6 @@ class _Sweep:
 def run(
     plan: Plan,
     store: Store,
-    placement: Placement,
     *,
     on_done: Callable[[Job, Done], None] = lambda job, done: None,  # noqa: ARG005
 ) -> list[Outcome]:
@@ -144,6 +155,7 @@ def run(
     `on_done` is told of every cell that comes back. Raises `StoreFailed` when the store cannot be written, and
     `Interrupted` on Ctrl-C; both leave the store sound.
     """
+    placement = plan.placement
     missing = _longest_first(plan)
     count = -(-len(missing) // placement.chunk(len(missing)))
     chunks = [missing[i::count] for i in range(count)]  # long and short cells in each
@@ -179,7 +191,7 @@ def _sweep(sweep: _Sweep, store: Store, placement: Placement, token: str, on_don
     """Run until nothing waits, or a new pool is wanted: a dead worker has broken this one, or a cell wants it alone."""
     limit = IN_FLIGHT[placement.kind] * placement.workers
     with ExitStack() as stack:
-        executor = stack.enter_context(placement.executor(store))
+        executor = stack.enter_context(placement.executor())
         used = False
         while sweep.waiting or sweep.flying:
             if used and sweep.shared and not sweep.flying and sweep.last(sweep.waiting[0]):

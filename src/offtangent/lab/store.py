@@ -2,7 +2,6 @@
 
     DIR/cells/ab/abcdef….npz     results, named by the cell's key
     DIR/damaged/                 files that failed their checksum, set aside
-    DIR/compiled/                JAX's compilation cache
 
 Any number of runs may share a store: a file appears under its name only when complete, and two runs that
 compute the same cell write the same result. Below cells/ stand folders and files and nothing else: a pipe, a device,
@@ -109,10 +108,6 @@ class Store:
             ) from None
         _clear(folder)
         return cls(folder)
-
-    @property
-    def compiled(self) -> Path:
-        return self.folder / "compiled"
 
     def path(self, key: str) -> Path:
         return self.folder / "cells" / key[:2] / f"{key}.npz"

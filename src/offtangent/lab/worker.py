@@ -16,7 +16,10 @@ from typing import Any
 
 from offtangent._errors import InputError
 from offtangent.lab.codec import encode
+from offtangent.lab.compiled import keep_compiled
+from offtangent.lab.costs import cores
 from offtangent.lab.experiment import Experiment, rebuild
+from offtangent.lab.machinery import BLAS_THREADS, JAX_THREADS, ONE, computing_with
 from offtangent.lab.store import Store, StoreFailed, room_in
 from offtangent.lab.watching import watching
 
@@ -31,6 +34,7 @@ class Task:
     fields: Mapping[str, Any]
     key: str
     machinery: Mapping[str, str]  # code, versions and backend, as the run knows them
+    threads: str  # that compute it
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,14 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
     start = time.perf_counter()
     try:
         experiment = _experiment(task.name, task.where)
-        _check_machinery(experiment, task)
-        cell = rebuild(experiment, task.kind, task.fields)
-        # What a cell prints goes to stderr: stdout may be the run's JSON.
-        with contextlib.redirect_stdout(sys.stderr), watching(experiment.file.parent) as watch:
-            dataset = experiment.run(cell)
+        with computing_with(task.threads):
+            _check_machinery(experiment, task)
+            cell = rebuild(experiment, task.kind, task.fields)
+            if "jax" in task.machinery:
+                keep_compiled()
+            # What a cell prints goes to stderr: stdout may be the run's JSON.
+            with contextlib.redirect_stdout(sys.stderr), watching(experiment.file.parent) as watch:
+                dataset = experiment.run(cell)
         seconds = time.perf_counter() - start
         unnamed = experiment.unnamed(watch, cell, folder)
         about = {
@@ -111,12 +118,10 @@ def _out_of_memory(error: BaseException) -> bool:
 
 def _check_machinery(experiment: Experiment, task: Task) -> None:
     """A worker that would compute something else than the key says is refused."""
-    here = experiment.machinery(task.kind)
-    other = [
-        f"{name} {here.get(name)} (the run: {value})"
-        for name, value in task.machinery.items()
-        if here.get(name) != value
-    ]
+    here, there = dict(experiment.machinery(task.kind)), dict(task.machinery)
+    if "jax" in there:  # which took its number of threads when it was imported
+        here["threads"], there["threads"] = os.environ.get(JAX_THREADS) or str(cores()), task.threads.partition(",")[0]
+    other = [f"{name} {here.get(name)} (the run: {value})" for name, value in there.items() if here.get(name) != value]
     if other:
         raise InputError(
             f"The worker differs from the run in {', '.join(other)}: its numbers would be stored under a wrong name. "
@@ -147,10 +152,9 @@ def prepare() -> None:
     threading.Thread(target=end_with_the_run, daemon=True).start()
 
 
-def settings(compiled: str, threads: int) -> dict[str, str]:
-    """The environment of a worker process. It is born with it: JAX reads it when imported, and never again."""
-    names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return dict.fromkeys(names, str(threads)) | sharing_settings() | cache_settings(compiled)
+def settings() -> dict[str, str]:
+    """The environment of a worker process, of one thread. It is born with it: JAX reads it once, when imported."""
+    return dict.fromkeys((JAX_THREADS, *BLAS_THREADS), ONE) | sharing_settings()
 
 
 def sharing_settings() -> dict[str, str]:
@@ -159,12 +163,6 @@ def sharing_settings() -> dict[str, str]:
     None of them takes three quarters of its memory beforehand, as JAX does unless told.
     """
     return {"XLA_PYTHON_CLIENT_PREALLOCATE": os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")}
-
-
-def cache_settings(compiled: str) -> dict[str, str]:
-    """The environment that turns JAX's persistent compilation cache on; what a user has set stays."""
-    ours = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
-    return {name: os.environ.get(name, value) for name, value in ours.items()}
 
 
 @contextlib.contextmanager
