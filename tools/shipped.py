@@ -4,9 +4,9 @@
     python -m tools.shipped --check    look whether it is of today's records and code; exit status 1 if not
 
 Records are never edited. The code that made one is taken out of git at the record's own commit and hashed as the
-present lab does. Where today's differs, the smoke profiles of both run on this machine, one thread a process; the
-earlier results are kept in results/meta/smoke/, and the largest difference of each variable is noted, with verdicts
-that changed. Ten minutes on two cores at most; commit what it writes by itself.
+present lab does. Where today's differs, and was not compared yet, the smoke profiles of both run on this machine, one
+thread a process; the earlier results are kept in results/meta/smoke/, and the largest difference of each variable is
+noted, with verdicts that changed. A quarter of an hour for all of them; commit what it writes by itself.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def _write(path: Path, content: Any) -> None:
 def check(records: Mapping[str, lab.Record], sums: Mapping[str, str]) -> int:
     """Say which records are not those of results/meta/, or were last looked at under another code than today's."""
     known = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
-    origins = {stem: Origin.read(told) for stem, told in json.loads(ORIGINS.read_text(encoding="utf-8")).items()}
+    origins = known_origins()
     faults = [f"{name}: another checksum" for name in known.keys() | sums.keys() if known.get(name) != sums.get(name)]
     for stem, record in records.items():
         if stem not in origins:
@@ -77,6 +77,13 @@ def check(records: Mapping[str, lab.Record], sums: Mapping[str, str]) -> int:
             faults.append(f"{stem}: the code has changed since its numbers were last compared")
     print("\n".join(sorted(faults)) or f"{len(records)} records are as they were shipped, and compared with this code.")
     return int(bool(faults))
+
+
+def known_origins() -> dict[str, Origin]:
+    """What results/meta/ says of each record."""
+    if not ORIGINS.is_file():
+        return {}
+    return {stem: Origin.read(told) for stem, told in json.loads(ORIGINS.read_text(encoding="utf-8")).items()}
 
 
 def today(record: lab.Record) -> str:
@@ -89,6 +96,7 @@ def origins_of(records: Mapping[str, lab.Record], work: Path) -> dict[str, Origi
     commits: dict[str, list[str]] = {}
     for stem, record in records.items():
         commits.setdefault(record.provenance.commit.rstrip("+"), []).append(stem)
+    before = known_origins()
     origins: dict[str, Origin] = {}
     for commit, stems in commits.items():
         export(commit, work / commit)
@@ -97,12 +105,14 @@ def origins_of(records: Mapping[str, lab.Record], work: Path) -> dict[str, Origi
             name, exact = records[stem].name, not records[stem].provenance.commit.endswith("+")
             code = fingerprint(package / "papers" / f"{name}.py", records[stem].kinds, package=package).code
             origins[stem] = Origin(commit, exact, code, None)
-    changed = {commit: [stem for stem in stems if origins[stem].code != today(records[stem])]
+            if stem in before and (before[stem].code, before[stem].looked_at) == (code, today(records[stem])):
+                origins[stem] = before[stem]
+    changed = {commit: [stem for stem in stems if origins[stem].looked_at != today(records[stem])]
                for commit, stems in commits.items()}  # fmt: skip
     names = [records[stem].name for stems in changed.values() for stem in stems]
     if not names:
         return origins
-    print(f"{len(names)} of {len(records)} records are of other code; their smoke profiles run, of today's code …")
+    print(f"{len(names)} of {len(records)} records are to be compared; their smoke profiles run, of today's code …")
     run_smoke(ROOT, work / "today", names)
     for commit, stems in changed.items():
         if stems:

@@ -1,0 +1,94 @@
+"""What is known of the code of shipped records, and what a page says of it."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2]))  # importlib mode leaves the repository's root off the path
+from offtangent import lab
+from offtangent.lab.publish import _of_code
+from offtangent.lab.records import committed_records, read_shipped, record_of
+from offtangent.lab.shipped import Comparison, Origin, origin_of
+from tools import shipped
+
+
+def test_all_shipped_records_were_compared_with_the_present_code(capsys):
+    """If this fails, code that numbers depend on has changed: python -m tools.shipped, in a commit of its own."""
+    assert shipped.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_the_code_of_every_shipped_record_is_known():
+    origins = {path.stem: origin_of(path) for path in committed_records()}
+    assert len(origins) == 29
+    assert [stem for stem, origin in origins.items() if origin is None] == []
+    assert [stem for stem, origin in origins.items() if not origin.exact] == ["ge_wang_zhao-synthetic-paper"]
+    kept = {path.stem for path in (shipped.RESULTS / "meta" / "smoke").glob("*.json")}
+    changed = {stem.replace("-paper", "-smoke") for stem, origin in origins.items() if origin.compared}
+    assert kept >= changed
+
+
+@pytest.fixture
+def record(sweep, store):
+    """A record as if it had been shipped."""
+    return record_of(sweep.run(store))
+
+
+def notes(record, sweep, **origin):
+    code = sweep.experiment.fingerprint(*record.kinds).code
+    told = Origin(**{"commit": "abc", "exact": True, "code": code, "compared": None} | origin)
+    return [(note.kind, note.text) for note in _of_code(replace(record, origin=told), sweep.experiment, "again")]
+
+
+def compared(sweep, **words):
+    code = sweep.experiment.fingerprint("Cell").code
+    return Comparison(**{"code": code, "cells": 4, "alone": 0, "moved": {}, "verdicts": ()} | words)
+
+
+def test_of_today_s_code_nothing_is_said(record, sweep):
+    assert notes(record, sweep) == []
+
+
+def test_a_tree_that_had_been_changed_is_said(record, sweep):
+    ((kind, text),) = notes(record, sweep, exact=False)
+    assert (kind, text) == ("neutral", "The source had been changed after commit abc: its code is not known exactly.")
+
+
+def test_other_code_with_the_same_numbers_is_said_without_colour(record, sweep):
+    ((kind, text),) = notes(record, sweep, code="other", compared=compared(sweep, alone=2))
+    assert kind == "neutral"
+    assert text == (
+        "The code has changed since, its numbers at smoke size have not (4 cells compared, 2 without a partner)."
+    )
+
+
+@pytest.mark.parametrize("how", [{"moved": {"mean": "0.3 of itself"}}, {"verdicts": ("a ≤ b: holds → fails",)}])
+def test_numbers_or_verdicts_that_moved_are_said_in_colour(record, sweep, how):
+    ((kind, text),) = notes(record, sweep, code="other", compared=compared(sweep, **how))
+    assert kind == "warn"
+    assert "its numbers at smoke size have, too: " in text
+    assert ("mean by 0.3 of itself" in text) != ("a ≤ b: holds → fails" in text)
+
+
+def test_a_comparison_with_another_code_than_today_s_counts_for_nothing(record, sweep):
+    for comparison in (None, compared(sweep, code="yesterday")):
+        ((kind, text),) = notes(record, sweep, code="other", compared=comparison)
+        assert kind == "warn"
+        assert text.startswith("Stale: the code that makes these numbers has changed since.")
+
+
+def test_a_comparison_sees_a_moved_number_and_forgives_rounding(tmp_path, sweep, store, monkeypatch):
+    monkeypatch.setitem(shipped.KNOWN, "sweep", sweep.experiment)
+    before = record_of(sweep.run(store))
+    for factor, moved in ((1 + 1e-10, {}), (1 + 1e-6, {"values": "1e-06 of itself", "mean": "1e-06 of itself"})):
+        pairs = tuple((cell, dataset * factor) for cell, dataset in before.results)
+        after = replace(before, results=lab.Results("smoke", pairs))
+        paths = [lab.write_record(one, tmp_path / name) for one, name in ((before, "a"), (after, "b"))]
+        found = shipped.compare(*paths, "code")
+        assert (found.cells, found.alone, dict(found.moved)) == (4, 0, moved)
+
+
+def test_a_shipped_record_comes_with_its_origin():
+    path = committed_records()[0]
+    assert read_shipped(path, shipped.KNOWN).origin == origin_of(path)
