@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 from typer.testing import CliRunner
 
+import trials
 from offtangent import lab
 from offtangent.cli import app
 
@@ -126,6 +127,19 @@ def write_sweep(tmp_path) -> Callable[..., Sweep]:
         body = textwrap.indent(textwrap.dedent(body).strip(), "    ").strip()
         path.write_text(SOURCE.format(log=str(log), cells=cells, size=size, seconds=seconds, body=body).lstrip())
         return Sweep(path, log)
+
+    return write
+
+
+@pytest.fixture
+def own(tmp_path) -> Callable[..., Path]:
+    """`own(body="", name="trial", source=SOURCE)` writes trials.py's experiment, with `body` at its end."""
+
+    def write(body="", name="trial", source=trials.SOURCE) -> Path:
+        path = tmp_path / "own" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{source}\n{body}\n")
+        return path
 
     return write
 

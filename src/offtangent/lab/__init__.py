@@ -3,7 +3,7 @@
 from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import Cost
 from offtangent.lab.executors import Placement, parse_placement
-from offtangent.lab.experiment import Experiment, load_experiment
+from offtangent.lab.experiment import Experiment, load_experiment, name_of
 from offtangent.lab.records import Provenance, Record, read_record, write_record
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Interrupted, Job, Outcome, Plan, plan, run
@@ -38,6 +38,7 @@ __all__ = [
     "fraction_interval",
     "load_experiment",
     "mean_interval",
+    "name_of",
     "parse_placement",
     "plan",
     "read_record",

@@ -17,28 +17,31 @@ import importlib
 import importlib.util
 import json
 import math
+import os
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import xarray as xr
 
 from offtangent._errors import InputError, a_kind
+from offtangent.lab.answers import check_result, claims_of, cost_of, figures_of, names_of
+from offtangent.lab.asking import asking, shown
+from offtangent.lab.claims import Claim
 from offtangent.lab.costs import Cost
 from offtangent.lab.fingerprint import Fingerprint, fingerprint
 from offtangent.lab.machinery import checksums, machinery_of
+from offtangent.lab.naming import check_name
+from offtangent.lab.results import Results
 from offtangent.lab.watching import Watch, watching
-
-if TYPE_CHECKING:
-    from offtangent.lab.claims import Claim
-    from offtangent.lab.results import Results
-    from offtangent.report import Figure
+from offtangent.report import Figure
 
 PARTS = ("PROFILES", "cells", "run", "claims", "draw")
+DIGITS = 600  # of a whole number in a field: Python itself writes no more than 4300, or what a user has set, out
 Cell = Hashable  # a frozen dataclass whose fields are numbers, text, booleans, None and tuples of these
 
 
@@ -65,45 +68,75 @@ class Experiment:
     @property
     def title(self) -> str:
         """The first line of the module's docstring."""
-        return (self.module.__doc__ or self.name).strip().splitlines()[0]
+        return (self._docstring or self.name).splitlines()[0]
 
     @property
     def about(self) -> str:
         """The rest of the docstring."""
-        return "\n".join((self.module.__doc__ or "").strip().splitlines()[1:]).strip()
+        return "\n".join(self._docstring.splitlines()[1:]).strip()
+
+    @property
+    def _docstring(self) -> str:
+        written = self.module.__doc__
+        return written.strip() if isinstance(written, str) else ""
 
     @property
     def profiles(self) -> tuple[str, ...]:
         return tuple(self.module.PROFILES)
 
     def cells(self, profile: str) -> list[Cell]:
+        """The profile's cells: none of them only where data sets are absent."""
         if profile not in self.module.PROFILES:
             raise InputError(f"{self.name} has no profile {profile!r}; it has {', '.join(self.profiles)}.")
-        cells = list(self.module.cells(self.module.PROFILES[profile]))
-        for cell in cells:
-            fields_of(cell)
+        with asking(self.where, "cells(config)"):
+            found = self.module.cells(self.module.PROFILES[profile])
+            if isinstance(found, str | dict) or not isinstance(found, Iterable):
+                raise InputError(
+                    f"{self.name}: cells(config) gave {shown(found)} for the profile {profile!r}: it gives cells in a "
+                    "list, or yields them."
+                )
+            cells = list(found)
+            for cell in cells:
+                try:
+                    fields_of(cell)
+                except InputError as error:
+                    raise InputError(f"{self.name}: cells(config) gave a wrong one. {error}") from None
+        if not cells and not self.absent(profile):
+            raise InputError(
+                f"{self.name}: cells(config) gave no cell for the profile {profile!r}: nothing to compute."
+            )
         return cells
 
     def run(self, cell: Cell) -> xr.Dataset:
+        """A cell's result. What is raised goes to the worker, which tells it with its traceback."""
         result = self.module.run(cell)
         if not isinstance(result, xr.Dataset):
-            raise TypeError(f"run({cell!r}) returned {a_kind(result)}; it must return an xarray.Dataset")
+            raise TypeError(f"run({name_of(cell)}) returned {a_kind(result)}; it must return an xarray.Dataset")
+        check_result(result)
         return result
 
-    def claims(self, results: "Results") -> "list[Claim]":
-        return list(self.module.claims(results))
+    def claims(self, results: Results) -> list[Claim]:
+        with asking(self.where, "claims(results)"):
+            return claims_of(self.module.claims(results))
 
-    def draw(self, results: "Results") -> "list[Figure]":
-        return list(self.module.draw(results))
+    def draw(self, results: Results) -> list[Figure]:
+        with asking(self.where, "draw(results)"):
+            return figures_of(self.module.draw(results))
 
     def cost(self, cell: Cell) -> Cost | None:
         counted = getattr(self.module, "cost", None)
-        return cast(Cost, counted(cell)) if counted else None
+        if counted is None:
+            return None
+        with asking(self.where, f"cost({name_of(cell)})"):
+            return cost_of(counted(cell), f"{self.name}: cost({name_of(cell)})")
 
     def datasets(self, cell: Cell) -> tuple[str | Path, ...]:
         """The data sets that a cell reads, by their name in `offtangent.data` or as paths of files."""
         named = getattr(self.module, "datasets", None)
-        return tuple(named(cell)) if named else ()
+        if named is None:
+            return ()
+        with asking(self.where, f"datasets({name_of(cell)})"):
+            return names_of(named(cell), f"{self.name}: datasets({name_of(cell)})", (str, Path))
 
     def unnamed(self, watch: Watch, cell: Cell, results: Path) -> tuple[str, ...]:
         """What a cell, or the file as it was imported, has read beside the file and `datasets(cell)` does not name."""
@@ -118,7 +151,10 @@ class Experiment:
     def absent(self, profile: str) -> tuple[str, ...]:
         """Data sets the profile would use and this machine does not have."""
         missing = getattr(self.module, "absent", None)
-        return tuple(missing(self.module.PROFILES[profile])) if missing else ()
+        if missing is None:
+            return ()
+        with asking(self.where, "absent(config)"):
+            return names_of(missing(self.module.PROFILES[profile]), f"{self.name}: absent(config)")
 
     def fingerprint(self, *kinds: str) -> Fingerprint:
         """The hash of the code that makes the numbers of these classes of cells."""
@@ -134,7 +170,8 @@ class Experiment:
         It is what was found when first asked for, as is the module: a file that changes under a run is another one.
         """
         if kind not in self._machinery:
-            self._machinery[kind] = machinery_of(self.fingerprint(kind))
+            with asking(self.where, "reading the code that run reaches"):
+                self._machinery[kind] = machinery_of(self.fingerprint(kind))
         return self._machinery[kind]
 
     def key(self, cell: Cell, threads: str) -> str:
@@ -155,22 +192,29 @@ class Experiment:
             "threads": threads,
         }
         if datasets := self.datasets(cell):
-            facts["data"] = checksums(datasets, self.file.parent)
+            with asking(self.where, "reading what datasets(cell) names"):
+                facts["data"] = checksums(datasets, self.file.parent)
         return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def fields_of(cell: Cell) -> dict[str, Any]:
     """A cell's fields; a cell that could not be named by them is refused."""
     if not _is_frozen_dataclass(cell):
-        raise InputError(f"{cell!r} is no cell: a cell is an instance of a frozen dataclass.")
+        raise InputError(f"{shown(cell)} is no cell: a cell is an instance of a frozen dataclass.")
     fields = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cast(Any, cell))}
     for name, value in fields.items():
-        if not _is_plain(value):
+        if (fault := _fault(value)) is not None:
             raise InputError(
-                f"The cell's field {name}={value!r} is {a_kind(value)}: fields are finite numbers, text, "
+                f"The cell's field {name}={shown(value)} {fault}: fields are finite numbers, text, "
                 "booleans, None, or tuples of these, so that a result can be named by them."
             )
     return fields
+
+
+def name_of(cell: Cell) -> str:
+    """A cell as text, from its fields: its own `__repr__` may be anything."""
+    fields = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cast(Any, cell))}
+    return f"{type(cell).__name__}({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
 
 def _is_frozen_dataclass(cell: Any) -> bool:
@@ -178,17 +222,33 @@ def _is_frozen_dataclass(cell: Any) -> bool:
     return dataclasses.is_dataclass(cell) and not isinstance(cell, type) and bool(frozen)
 
 
-def _is_plain(value: object) -> bool:
-    if isinstance(value, tuple):
-        return all(_is_plain(part) for part in value)
-    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+def _fault(value: object) -> str | None:
+    """Why a field cannot name a result, if so.
+
+    Of Python's own classes, subclasses are refused as well: a worker would need a user's module to know an `IntEnum`
+    again, and a file gives back the plain number.
+    """
+    if isinstance(value, tuple) and type(value) is tuple:
+        return next((fault for fault in map(_fault, value) if fault is not None), None)
+    if type(value) is int and abs(value) >= 10**DIGITS:
+        return f"has a whole number of more than {DIGITS} digits"
+    if type(value) is float and not math.isfinite(value):
+        return "is a float that is not finite"
+    if type(value) is str and not value.isascii() and value.encode("utf-8", "ignore").decode() != value:
+        return "is text that UTF-8 cannot write"
+    if value is None or type(value) in (bool, int, float, str):
+        return None
+    plain = next((kind.__name__ for kind in (int, float, str, tuple) if isinstance(value, kind)), None)
+    return f"is {a_kind(value)}" + (f", not a plain {plain} (give {plain}(…) of it)" if plain else "")
 
 
 def load_experiment(path: Path) -> Experiment:
     """A user's own experiment from a file, refused with what is missing."""
-    path = path.resolve()
-    if not path.is_file():
+    with asking(str(path), "finding the file"):
+        path = path.resolve()
+    if not os.path.isfile(path):  # unlike Path.is_file, it has an answer for every name
         raise InputError(f"There is no file {path}.")
+    check_name(path.stem, f"The experiment in {path}")
     experiment = Experiment(path.stem, str(path))
     check_experiment(experiment)
     return experiment
@@ -197,17 +257,25 @@ def load_experiment(path: Path) -> Experiment:
 def check_experiment(experiment: Experiment) -> None:
     """See that a module has the five things, with profiles by name."""
     try:
-        module = experiment.module
-    except Exception as error:
-        raise InputError(f"{experiment.where} cannot be imported: {type(error).__name__}: {error}") from error
+        with asking(experiment.where, "importing it"):
+            module = experiment.module
+    except InputError as error:
+        raise InputError(f"{experiment.where} cannot be imported. {error}") from error
     missing = [part for part in PARTS if not hasattr(module, part)]
     if missing:
         raise InputError(
             f"{experiment.where} is no experiment: it lacks {', '.join(missing)}. An experiment has "
             f"{', '.join(PARTS)}; docs/experiments.md shows one."
         )
+    for part in (*PARTS[1:], "cost", "datasets", "absent"):
+        if hasattr(module, part) and not callable(getattr(module, part)):
+            raise InputError(
+                f"{experiment.where}: {part} is {a_kind(getattr(module, part))}, where a function belongs."
+            )
     if not isinstance(module.PROFILES, Mapping) or not module.PROFILES:
         raise InputError(f"{experiment.where}: PROFILES must map names of profiles to configurations.")
+    for profile in module.PROFILES:
+        check_name(profile, f"{experiment.where}: a profile")
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from offtangent.lab.executors import LOCAL, Placement
 from offtangent.lab.experiment import Experiment
-from offtangent.lab.records import DamagedRecord, Record, read_record, record_name, record_of, write_record
+from offtangent.lab.naming import record_name
+from offtangent.lab.records import DamagedRecord, Record, read_record, record_of, write_record
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome, plan
 from offtangent.lab.store import Store

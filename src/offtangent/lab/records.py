@@ -28,8 +28,9 @@ import offtangent
 from offtangent._errors import InputError
 from offtangent._files import read_regular, write_whole
 from offtangent.lab.codec import array_checksum
-from offtangent.lab.experiment import Experiment, fields_of, rebuild
+from offtangent.lab.experiment import Experiment, fields_of, name_of, rebuild
 from offtangent.lab.machinery import uses_jax
+from offtangent.lab.naming import record_name
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome
 from offtangent.lab.shipped import Origin, origin_of
@@ -85,9 +86,8 @@ class Record:
 
     def missing(self, experiment: Experiment) -> int:
         """How many cells the profile has today that these results do not have."""
-        return len(
-            {repr(cell) for cell in experiment.cells(self.results.profile)} - {repr(cell) for cell, _ in self.results}
-        )
+        today = {name_of(cell) for cell in experiment.cells(self.results.profile)}
+        return len(today - {name_of(cell) for cell, _ in self.results})
 
 
 def record_of(outcome: Outcome) -> Record:
@@ -105,11 +105,6 @@ def record_of(outcome: Outcome) -> Record:
         datetime.now(UTC).isoformat(timespec="seconds"), round(outcome.seconds, 2), code=code.code,
     )  # fmt: skip
     return Record(experiment.name, provenance, outcome.results, outcome.keys)
-
-
-def record_name(experiment: str, profile: str) -> str:
-    """The name of a record's file."""
-    return f"{experiment.replace('/', '-')}-{profile}.json"
 
 
 def write_record(record: Record, folder: Path) -> Path:
@@ -220,8 +215,9 @@ def too_large(results: Results) -> str:
         return ""
     size, cell = max(found, key=lambda one: one[0])
     return (
-        f"{len(found)} of {len(results)} cells have results of more than {WARN / 1e6:.0f} MB ({cell}: {size / 1e6:.0f} "
-        "MB). They stay in cells/, without which no report can be written: let run return what claims and figures need."
+        f"{len(found)} of {len(results)} cells have results of more than {WARN / 1e6:.0f} MB ({name_of(cell)}: "
+        f"{size / 1e6:.0f} MB). They stay in cells/, without which no report can be written: let run return what "
+        "claims and figures need."
     )
 
 
@@ -278,6 +274,8 @@ def _shortest(values: np.ndarray) -> Any:
     """The values as lists; those of float32 with the digits that tell them apart, half as many as float64 shows."""
     if values.dtype == np.float32:
         values = np.array([float(str(one)) for one in values.ravel()]).reshape(values.shape)
+    if values.dtype.kind in "mM":  # of most units tolist makes dates, which JSON has not
+        values = values.astype("i8")
     listed = values.tolist()
     return (
         listed

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from offtangent._errors import InputError
+from offtangent.lab.asking import told
 from offtangent.lab.codec import encode
 from offtangent.lab.compiled import keep_compiled
 from offtangent.lab.costs import cores
@@ -88,9 +89,10 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
         return Done(task.key, error=str(error.strerror), full=True)
     except InputError as error:
         return Done(task.key, error=str(error), refused=True)
-    except (Exception, SystemExit) as error:  # a cell that calls sys.exit() must not end the run
-        told = f"{type(error).__name__}: {error}"
-        return Done(task.key, error=told, trace=traceback.format_exc(), crowded=_out_of_memory(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a cell that calls sys.exit() must not end the run
+        return Done(task.key, error=told(error), trace=traceback.format_exc(), crowded=_out_of_memory(error))
 
 
 _EXPERIMENTS: dict[tuple[str, str], tuple[tuple[int, ...], Experiment]] = {}
@@ -111,9 +113,7 @@ def _experiment(name: str, where: str) -> Experiment:
 
 
 def _out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(
-        error
-    )  # the host's; a device's, in XLA's words
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in told(error)  # the host's; a device's, as XLA says
 
 
 def _check_machinery(experiment: Experiment, task: Task) -> None:
