@@ -3,19 +3,21 @@
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import offtangent
+from offtangent._errors import InputError
+from offtangent.lab.asking import told
 from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import seconds
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.records import Record
 from offtangent.lab.results import Results
 from offtangent.lab.store import room_in
-from offtangent.report import Badge, Block, Cell, Note, Page, Section, Table, write
-from offtangent.report.page import Kind
+from offtangent.report import Badge, Block, Cell, Note, Page, Section, Table, render, write
+from offtangent.report.page import RESERVED, Kind
 
 KINDS: Mapping[Verdict, Kind] = {
     Verdict.HOLDS: "good",
@@ -42,7 +44,11 @@ def judge(experiment: Experiment, results: Results) -> Judged:
     try:
         return Judged(experiment.claims(results))
     except Exception as error:
-        return Judged((), f"{type(error).__name__}: {error}", traceback.format_exc())
+        return Judged((), _said(error), traceback.format_exc())
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, InputError) else told(error)
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,8 @@ def publish(
     that are left out, in colour, before anything else.
     """
     counts: dict[bool, Counter[Verdict]] = {False: Counter(), True: Counter()}
-    sections = [_chapter(chapter, counts, shipped) for chapter in chapters]
+    anchors = _Anchors()
+    sections = [_chapter(chapter, counts, shipped, anchors) for chapter in chapters]
     columns = ["verdict", "this run"] + (["at the papers' sizes, shipped"] if counts[True] else [])
     rows: list[list[Cell]] = [
         [Badge(v.value, KINDS[v]), counts[False][v], *([counts[True][v]] if counts[True] else [])]
@@ -87,7 +94,44 @@ def publish(
         (*(Note(fault, "bad") for fault in faults), *([Table("Claims by verdict", columns, rows)] if rows else [])),
     )
     with room_in(path.parent):
-        return write(page, path)
+        try:
+            return write(page, path)
+        except (OSError, ImportError):
+            raise
+        except Exception:  # something in a figure that plotly cannot write: without it, then
+            return write(replace(page, sections=[_sound(section) for section in page.sections]), path)
+
+
+def _sound(section: Section) -> Section:
+    """The section with a note in the place of every block that cannot be written."""
+    return replace(section, blocks=[_sound(one) if isinstance(one, Section) else _tried(one) for one in section.blocks])
+
+
+def _tried(block: Block) -> Block:
+    try:
+        render(Page("", "", [Section("", "", [block], "tried")]))
+    except ImportError:
+        raise
+    except Exception as error:
+        what = getattr(block, "title", getattr(block, "caption", ""))
+        return Note(f"“{what}” cannot be shown: {told(error)}", "bad")
+    return block
+
+
+@dataclass
+class _Anchors:
+    """The addresses on a page. Each is given once, whatever experiments are called: the second `a-b` is `a-b-2`."""
+
+    taken: set[str] = field(default_factory=lambda: set(RESERVED))
+
+    def take(self, name: str) -> str:
+        wanted, number = _anchor(name), 1
+        found = wanted
+        while found in self.taken:
+            number += 1
+            found = f"{wanted}-{number}"
+        self.taken.add(found)
+        return found
 
 
 def claims_table(claims: Sequence[Claim], caption: str) -> Table:
@@ -106,29 +150,30 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
     return Table(caption, ["verdict", "source", "statement", "measured", "expected", "how"], rows)
 
 
-def _chapter(chapter: Chapter, counts: dict[bool, Counter[Verdict]], shipped: Sequence[Record]) -> Section:
-    sections = [
-        Section(
-            experiment.title,
-            experiment.about,
-            [
-                _part(experiment, record, counts[record in shipped], number, record in shipped)
-                for number, record in enumerate(records, start=1)
-            ],
-            f"{_anchor(experiment.name)}-experiment",
-        )
-        for experiment, records in chapter.entries
-    ]
-    return Section(chapter.title, chapter.lead, sections, _anchor(chapter.name))
+def _chapter(
+    chapter: Chapter, counts: dict[bool, Counter[Verdict]], shipped: Sequence[Record], anchors: _Anchors
+) -> Section:
+    anchor, sections = anchors.take(chapter.name), []
+    for experiment, records in chapter.entries:
+        inner = anchors.take(f"{experiment.name}-experiment")
+        parts = []
+        for number, record in enumerate(records, start=1):
+            part = _part(experiment, record, counts[record in shipped], record in shipped)
+            parts.append(replace(part, anchor=anchors.take(f"{experiment.name}-{number}")))
+        sections.append(Section(experiment.title, experiment.about, parts, inner))
+    return Section(chapter.title, chapter.lead, sections, anchor)
 
 
-def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], number: int, shipped: bool) -> Section:
+def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], shipped: bool) -> Section:
     results, origin = record.results, record.provenance
     again = f"offtangent run {experiment.name} --profile {results.profile}"
     blocks: list[Block] = [*_of_code(record, experiment, again)]
-    if results.complete and (missing := record.missing(experiment)):
-        note = f"The profile has changed since: {missing} of its cells are not among these results. Afresh: {again}"
-        blocks.append(Note(note, "warn"))
+    try:
+        if results.complete and (missing := record.missing(experiment)):
+            note = f"The profile has changed since: {missing} of its cells are not among these results. Afresh: {again}"
+            blocks.append(Note(note, "warn"))
+    except InputError as error:
+        blocks.append(Note(f"What cells the profile has today cannot be told: {error}", "warn"))
     if not results.complete:
         note = "Incomplete: some cells failed (failures.log says why); the claims rest on the others."
         blocks.append(Note(note, "bad"))
@@ -141,10 +186,11 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
     if len(results):
         try:
             blocks += experiment.draw(results)
-        except ImportError:  # plotly is missing: there will be no page
-            raise
         except Exception as error:
-            blocks.append(Note(f"The figures could not be drawn: {type(error).__name__}: {error}", "bad"))
+            cause = error.__cause__ or error
+            if isinstance(cause, ImportError) and (cause.name or "").partition(".")[0] == "plotly":
+                raise cause from None  # there will be no page
+            blocks.append(Note(f"The figures could not be drawn: {_said(error)}", "bad"))
         blocks.append(_settings(record))
     where = "GPU" if origin.backend == "gpu" else origin.backend.upper()
     lead = (
@@ -155,7 +201,7 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], numb
         + f", Python {origin.python}."
     )
     title = f"{'Shipped results' if shipped else 'This run'}: profile {results.profile}, on a {where}"
-    return Section(title, lead, blocks, f"{_anchor(experiment.name)}-{number}")
+    return Section(title, lead, blocks, "part")
 
 
 def _of_code(record: Record, experiment: Experiment, again: str) -> Iterator[Note]:

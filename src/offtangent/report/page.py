@@ -135,7 +135,7 @@ def render(page: Page) -> str:
 
 def write(page: Page, path: Path) -> Path:
     """Write the page to `path`, whole or not at all, and return the path."""
-    write_whole(path, render(page).encode())
+    write_whole(path, render(page).encode(errors="backslashreplace"))  # a user's text may be none that UTF-8 has
     return path
 
 
@@ -172,7 +172,7 @@ def _view(block: Block, anchor: str, counts: _Counts, depth: int = 1) -> dict[st
     if isinstance(block, Figure):
         counts.figures += 1
         return {"is": "figure", "title": block.title, "caption": block.caption, "number": counts.figures} | {
-            "id": f"figure-{anchor}-{counts.figures}",
+            "id": f"figure.{anchor}.{counts.figures}",  # no section's anchor has a dot
             "json": Markup(_figure_json(block)),  # no < is left in it
             "height": block.plot.layout.height or block.plot.layout.template.layout.height or HEIGHT,
             "legend": _legend(block),
