@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from offtangent import __version__
 from offtangent._errors import InputError
 from offtangent._files import READ_LIMIT, shown
+from offtangent._telling import err, out, print_json, telling
 
 if TYPE_CHECKING:
     from offtangent.theory import LabelAnalysis
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 PAGE, NUMBERS = "labels.html", "labels.json"
 QUIET = 5.0  # seconds between two lines of progress where there is no terminal
 EPILOG = "Example: offtangent labels mine.csv --label species"
-
-out, err = Console(highlight=False), Console(stderr=True, highlight=False)
 
 
 def labels(
@@ -91,11 +89,11 @@ def labels(
         )
         watch("writing the page")
         page = _write(found, data.source, folder)
-    if as_json:
-        told = found.summary() | {"file": shown(data.source), "report": shown(page) if page else None}
-        print(json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False))
-    else:
-        _print(found, data.source, page)
+    with telling():
+        if as_json:
+            print_json(found.summary() | {"file": shown(data.source), "report": shown(page) if page else None})
+        else:
+            _print(found, data.source, page)
 
 
 def check_folder(folder: Path) -> None:

@@ -1,33 +1,42 @@
 """The words a person types."""
 
 import functools
-import json
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from offtangent import __version__
 from offtangent._errors import InputError
+from offtangent._files import shown
 from offtangent._labels_command import EPILOG, labels
+from offtangent._telling import (
+    Untold,
+    err,
+    out,
+    own_stdout,
+    print_absent,
+    print_claims,
+    print_failures,
+    print_forecast,
+    print_json,
+    print_unnamed,
+    show_every_letter,
+    telling,
+    told_of,
+)
 from offtangent.papers import PAPERS
 
 if TYPE_CHECKING:
     from offtangent import lab
-    from offtangent.lab.publish import Judged
-    from offtangent.lab.worker import Done
 
 PAGE = "report.html"
-COLOURS = {"holds": "green", "fails": "bold red", "refuted as printed": "yellow"}
 
 app = typer.Typer(
     help="What a neural network learns on, and beyond, its tangent kernel: five papers, measured.",
@@ -37,10 +46,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-out, err = Console(highlight=False), Console(stderr=True, highlight=False)
 
 
 def main() -> None:
+    show_every_letter()
     app()
 
 
@@ -53,11 +62,14 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
         from offtangent.lab.store import StoreFailed
 
         try:
-            command(*args, **kwargs)
+            with own_stdout():
+                command(*args, **kwargs)
         except InputError as error:
             _stop(str(error), 2)
         except StoreFailed as error:
             _stop(str(error.strerror or error), 1)
+        except Untold as error:
+            _stop(f"{error}.", 1)
         except Interrupted as error:
             _stop(str(error), 130)
         except KeyboardInterrupt:
@@ -129,7 +141,7 @@ def run(
     from offtangent.lab.compiled import keep_compiled
     from offtangent.lab.progress import shown_progress
     from offtangent.lab.publish import judge
-    from offtangent.lab.records import finite, record_of, too_large
+    from offtangent.lab.records import record_of, too_large
     from offtangent.lab.worker import sharing_settings
 
     experiments = lab.select(selectors or [], _experiments())
@@ -141,9 +153,9 @@ def run(
     todo = lab.plan(experiments, profile, store, placement, fresh=fresh)
     for experiment in experiments:
         if absent := experiment.absent(profile):
-            err.print(Text(_without(experiment.name, absent), style="yellow"), soft_wrap=True)
+            print_absent(experiment.name, absent)
     if dry_run:
-        _forecast(todo, placement, as_json)
+        print_forecast(todo, placement, as_json)
         return
     if todo.missing:
         if "jax" in sys.modules and (fault := keep_compiled()):
@@ -156,38 +168,25 @@ def run(
     for outcome in outcomes:
         if told_size := too_large(outcome.results):
             err.print(Text(f"{outcome.experiment.name}: {told_size}", style="yellow"), soft_wrap=True)
-        if outcome.unnamed:
-            err.print(Text(_unnamed(outcome), style="yellow"), soft_wrap=True)
+        print_unnamed(outcome)
     records = [record_of(outcome) for outcome in outcomes]
     paths = [lab.write_record(record, folder / "results") for record in records]
     failures = [(job, done) for outcome in outcomes for job, done in outcome.failures]
     judged = {outcome.experiment.name: judge(outcome.experiment, outcome.results) for outcome in outcomes}
     claims = [(name, claim) for name, judgement in judged.items() for claim in judgement.claims]
     page = _page(experiments, records, folder, {"profile": profile, "executor": str(placement)})
+    print_failures(failures, judged, folder)
     computed, reused = sum(o.computed for o in outcomes), sum(o.reused for o in outcomes)
-    if as_json:
-        told = {
-            "profile": profile,
-            "computed": computed,
-            "reused": reused,
-            "damaged": store.damaged,
-            "failures": [
-                {"experiment": j.experiment.name, "cell": repr(j.cell), "error": d.error} for j, d in failures
-            ],
-            "claims": [{"experiment": name, **asdict(claim)} for name, claim in claims],
-            "results": [str(path) for path in paths],
-            "report": str(page) if page else None,
-        }
-        print(json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False))
-    else:
-        _print_claims(claims)
-        counts = Counter(claim.verdict for _, claim in claims)
-        if counts:
-            out.print("Claims: " + ", ".join(f"{counts[one]} {one}" for one in lab.Verdict if counts[one]) + ".")
-        out.print(f"{computed} cells computed, {reused} taken from {folder}.")
-        if page:
-            out.print(Text(f"Report: {page}"), soft_wrap=True)
-    _print_failures(failures, {name: j for name, j in judged.items() if j.trace}, folder)
+    with telling():
+        if as_json:
+            told = {"profile": profile, "computed": computed, "reused": reused, "damaged": store.damaged}
+            written = {"results": [shown(path) for path in paths], "report": shown(page) if page else None}
+            print_json(told | told_of(failures, claims) | written)
+        else:
+            print_claims(claims)
+            out.print(f"{computed} cells computed, {reused} taken from {shown(folder)}.")
+            if page:
+                out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
     if any(done.refused for _, done in failures):
         raise typer.Exit(2)
     failed = any(claim.verdict == lab.Verdict.FAILS for _, claim in claims)
@@ -222,11 +221,12 @@ def report(
     records = [record for record, _ in read if record is not None]
     lost = [fault for record, fault in read if record is None]
     names = {record.name for record in records}
-    shown = [experiment for experiment in known.values() if experiment.name in names]  # as their papers go, not by file
+    these = [experiment for experiment in known.values() if experiment.name in names]  # as their papers go, not by file
     altered: list[str] = []
-    page = _page(shown, records, folder, {}, lost, altered)
+    page = _page(these, records, folder, {}, lost, altered)
     if page is not None:
-        out.print(Text(f"Report: {page}"), soft_wrap=True)
+        with telling():
+            out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
     if page is None or lost or altered:
         raise typer.Exit(1)
 
@@ -285,36 +285,6 @@ def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
     ]
 
 
-def _forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> None:
-    from offtangent.lab.costs import memory, seconds
-
-    if as_json:
-        told = [
-            {"experiment": j.experiment.name, "cell": repr(j.cell), "key": j.key, "stored": j.stored,
-             "seconds": j.seconds, "bytes": j.cost.bytes if j.cost else None}
-            for j in todo.jobs
-        ]  # fmt: skip
-        print(json.dumps(told, ensure_ascii=False, indent=1))
-        return
-    table = Table("cell", "state", "time", "memory", box=None, pad_edge=False)
-    for job in todo.jobs:
-        state = "stored" if job.stored else "to do"
-        size = job.cost.bytes if job.cost else None
-        table.add_row(
-            Text(f"{job.experiment.name} {job.cell}"),
-            state,
-            "" if job.stored else seconds(job.seconds),
-            memory(size),
-        )
-    out.print(table)
-    expected = [job.seconds for job in todo.missing]
-    known = sum(s for s in expected if s is not None)
-    unknown = sum(s is None for s in expected)
-    parts = [f"about {seconds(known / placement.workers)} on {placement} after compilation"] if known else []
-    parts += [f"{unknown} cells of unknown cost"] if unknown else []
-    out.print(f"{len(todo.jobs)} cells, {len(todo.missing)} to do{': ' if parts else ''}{', '.join(parts)}.")
-
-
 def _page(
     experiments: "Sequence[lab.Experiment]",
     records: "Sequence[lab.Record]",
@@ -327,13 +297,13 @@ def _page(
 
     `lost` tells of records that are left out; what is wrong with shipped ones is told too, and added to `altered`.
     """
+    from offtangent.lab.naming import record_name
     from offtangent.lab.publish import Chapter, publish
     from offtangent.lab.records import committed_records, read_shipped, shipped_fault
 
     known = {experiment.name: experiment for experiment in experiments}
-    committed = [
-        path for path in committed_records() if any(path.name.startswith(f"{n.replace('/', '-')}-") for n in known)
-    ]
+    ours = {record_name(experiment.name, profile) for experiment in experiments for profile in experiment.profiles}
+    committed = [path for path in committed_records() if path.name in ours]
     faults = {path: shipped_fault(path) for path in committed}
     told_faults = [fault for fault in faults.values() if fault]
     if altered is not None:
@@ -343,79 +313,28 @@ def _page(
     shipped = [read_shipped(path, known) for path in committed if not faults[path]]
     everything = [*records, *shipped]
     chapters = []
-    for name, group in _by_paper(experiments).items():
-        paper = next((p for p in PAPERS if p.name == name), None)
+    for (name, own), group in _by_paper(experiments).items():
+        paper = None if own else next((p for p in PAPERS if p.name == name), None)
         title = f"{paper.authors} ({paper.year})" if paper else name
         entries = tuple((e, [record for record in everything if record.name == e.name]) for e in group)
         chapters.append(Chapter(name, title, paper.title if paper else "", entries))
     told = {
         **facts,
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": "offtangent " + " ".join(sys.argv[1:]),
+        "command": "offtangent " + " ".join(map(shown, sys.argv[1:])),
     }
     try:
         return publish(chapters, folder / PAGE, told, shipped, [*lost, *told_faults]).resolve()
     except ImportError as error:
-        err.print(Text(f"No report was written: {error}. Elsewhere: offtangent report {folder}", style="yellow"))
+        told_error = f"No report was written: {error}. Elsewhere: offtangent report {shown(folder)}"
+        err.print(Text(told_error, style="yellow"), soft_wrap=True)
         return None
 
 
-def _by_paper(experiments: "Sequence[lab.Experiment]") -> "dict[str, list[lab.Experiment]]":
-    groups: dict[str, list[lab.Experiment]] = {}
+def _by_paper(experiments: "Sequence[lab.Experiment]") -> "dict[tuple[str, bool], list[lab.Experiment]]":
+    """By the names of papers, and of a user's own files, which may be called like a paper."""
+    groups: dict[tuple[str, bool], list[lab.Experiment]] = {}
     for experiment in experiments:
-        groups.setdefault(experiment.name.partition("/")[0], []).append(experiment)
+        name, inside, _ = experiment.name.partition("/")
+        groups.setdefault((name, not inside), []).append(experiment)
     return groups
-
-
-def _print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
-    from offtangent.report.text import plain
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    table.add_column("verdict", max_width=12)
-    table.add_column("claim")
-    table.add_column("measured", max_width=18)
-    table.add_column("expected", max_width=18)
-    for _, claim in claims:
-        verdict = Text(claim.verdict.value, style=COLOURS.get(claim.verdict.value, "dim"))
-        table.add_row(verdict, Text(f"{claim.source}: {plain(claim.statement)}"), claim.number, claim.wanted)
-    out.print(table)
-
-
-def _print_failures(failures: "Sequence[tuple[lab.Job, Done]]", unjudged: "Mapping[str, Judged]", folder: Path) -> None:
-    """Tell what went wrong, briefly here and in full in a log beside the results."""
-    from offtangent._files import write_whole
-    from offtangent.lab.store import room_in
-
-    if not failures and not unjudged:
-        return
-    log = folder / "failures.log"
-    told = [f"{job.experiment.name} {job.cell}\n{done.trace or done.error}" for job, done in failures]
-    told += [f"{name}: its claims\n{judged.trace}" for name, judged in unjudged.items()]
-    with room_in(folder):
-        write_whole(log, "\n".join(told).encode())
-    for job, done in failures[:10]:
-        err.print(Text(f"Failed: {job.experiment.name} {job.cell}: {done.error}", style="red"), soft_wrap=True)
-    for name, judged in unjudged.items():
-        err.print(Text(f"The claims of {name} could not be judged: {judged.error}", style="red"), soft_wrap=True)
-    count = f"{len(failures)} cells failed; " if failures else ""
-    err.print(Text(f"{count}tracebacks are in {log}. What was computed is stored."), soft_wrap=True)
-
-
-def _unnamed(outcome: "lab.Outcome") -> str:
-    """Files whose content no key depends on, and how to mend that."""
-    beside = [os.path.relpath(path, outcome.experiment.file.parent) for path in outcome.unnamed]
-    shown = ", ".join(beside[:3]) + (f" and {len(beside) - 3} more" if len(beside) > 3 else "")
-    return (
-        f"{outcome.experiment.name} reads {shown}, which datasets(cell) does not name: should it change, old results "
-        f"would be taken for new ones. Let datasets(cell) return {tuple(beside[:3])!r}, or all that a cell reads."
-    )
-
-
-def _without(name: str, absent: Sequence[str]) -> str:
-    from offtangent.data.catalogue import data_folder
-
-    fetched = " and ".join(f"offtangent.data.download({one!r})" for one in absent)
-    return (
-        f"{name} leaves out what needs {', '.join(absent)}: not found in {data_folder()}. Set OFFTANGENT_DATA to the "
-        f"folder that has it, or fetch it with {fetched}."
-    )

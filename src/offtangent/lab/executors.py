@@ -76,8 +76,9 @@ def parse_placement(text: str | None) -> Placement:
     kind, _, detail = text.partition(":")
     if kind == "processes":
         detail = detail or str(cores())
-        if not detail.isdigit() or int(detail) < 1:
-            raise InputError(f"--on {text}: processes:N needs a number of at least 1, such as processes:{cores()}.")
+        if not (detail.isascii() and detail.isdigit() and len(detail) <= 4 and int(detail) >= 1):
+            given = text if len(text) <= 40 else f"{text[:40]}…"
+            raise InputError(f"--on {given}: processes:N needs a number from 1 to 9999, such as processes:{cores()}.")
     elif kind == "dask" and not detail:
         raise InputError("--on dask: give the scheduler's address, such as dask:tcp://127.0.0.1:8786.")
     elif kind not in ("local", "dask", "slurm") or (kind == "local" and detail):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from offtangent.lab.costs import seconds
+from offtangent.lab.experiment import name_of
 from offtangent.lab.runner import Job
 from offtangent.lab.worker import Done
 
@@ -98,15 +99,26 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
             yield advance
     else:
         last = -QUIET
+        known: set[tuple[str, str]] = set()
 
         def tell(job: Job, done: Done) -> None:
             nonlocal last
             left.done(job, done.seconds)
-            if not done.error and left.finished < left.total and time.monotonic() - last < QUIET:
+            news = done.error is not None and reason(job, done) not in known
+            if not news and left.finished < left.total and time.monotonic() - last < QUIET:
                 return
+            if news:
+                known.add(reason(job, done))
             last = time.monotonic()
             how = f"failed: {done.error}" if done.error else seconds(done.seconds)
-            which = f"[{left.finished}/{left.total}] {job.experiment.name} {job.cell}"
+            which = f"[{left.finished}/{left.total}] {job.experiment.name} {name_of(job.cell)}"
             console.out("; ".join(filter(None, [f"{which}: {how}", str(left)])))
 
         yield tell
+
+
+def reason(job: Job, done: Done) -> tuple[str, str]:
+    """Why a cell failed, the same for all that failed alike: the kind and the place in the code, or what was said."""
+    places = [line for line in done.trace.splitlines() if line.startswith('  File "')]
+    kind = (done.error or "").partition(":")[0]
+    return job.experiment.name, "\n".join([kind, *places]) if places else (done.error or "")

@@ -1,0 +1,240 @@
+"""How the command line tells things: standard output is its own, and nothing it holds can break a run."""
+
+import errno
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from offtangent import lab
+    from offtangent.lab.publish import Judged
+    from offtangent.lab.worker import Done
+
+    Failure = tuple[lab.Job, Done]
+
+COLOURS = {"holds": "green", "fails": "bold red", "refuted as printed": "yellow"}
+REASONS = 10  # of failures that are told; the log has all of them
+
+# No markup: names of files and folders, and what an experiment says, may hold brackets.
+out = Console(highlight=False, markup=False, emoji=False)
+
+
+class _Patient(Console):
+    """Progress that cannot be told, because standard error is on a full disk, say, does not end the work."""
+
+    def print(self, *words: Any, **more: Any) -> None:
+        with suppress(OSError):
+            super().print(*words, **more)
+
+    def out(self, *words: Any, **more: Any) -> None:
+        with suppress(OSError):
+            super().out(*words, **more)
+
+
+err = _Patient(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+class Untold(Exception):
+    """Standard output takes no more: its disk is full, say."""
+
+
+def show_every_letter() -> None:
+    """Let letters that a terminal's encoding does not know be written by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError, OSError):  # not every stream is a file
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+@contextmanager
+def own_stdout() -> Iterator[None]:
+    """Keep standard output for what the program itself says: whatever else is written there goes to standard error.
+
+    A cell may start another program, or call a library that writes to the descriptor itself, and JSON must stay JSON.
+    Raises `Untold` where what was said cannot be written.
+    """
+    stream = sys.stdout
+    try:
+        if stream.fileno() != 1:
+            raise OSError
+        stream.flush()
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except (AttributeError, ValueError, OSError):  # a stream of a test's or a notebook's; no standard error
+        yield
+        return
+    sys.stdout = open(kept, "w", encoding=stream.encoding, errors=stream.errors, closefd=False)  # noqa: SIM115
+    try:
+        yield
+        _flush()
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+        os.dup2(kept, 1)
+        with suppress(OSError):  # what is left in it has been told to be lost
+            sys.stdout.close()
+        os.close(kept)
+        sys.stdout = stream
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise _untold(error) from None
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """What is written to standard output in here, or the reason why it cannot be."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        raise _untold(error) from None
+
+
+def _untold(error: OSError) -> Exception:
+    if error.errno == errno.EPIPE:  # whoever read it has seen enough
+        return error
+    return Untold(f"Standard output cannot be written ({error.strerror or error}). What was computed is stored")
+
+
+def print_json(told: Any) -> None:
+    """JSON on standard output, in plain ASCII where that is all it takes."""
+    from offtangent.lab.records import finite
+
+    text = json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(finite(told), indent=1, allow_nan=False)
+    print(text)
+
+
+def print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
+    """The table of claims, and how many there are of each verdict."""
+    from offtangent.lab import Verdict
+    from offtangent.report.text import plain
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("verdict", max_width=12)
+    table.add_column("claim")
+    table.add_column("measured", max_width=18)
+    table.add_column("expected", max_width=18)
+    for _, claim in claims:
+        verdict = Text(claim.verdict.value, style=COLOURS.get(claim.verdict.value, "dim"))
+        table.add_row(verdict, Text(f"{claim.source}: {plain(claim.statement)}"), claim.number, claim.wanted)
+    out.print(table)
+    counts = Counter(claim.verdict for _, claim in claims)
+    if counts:
+        out.print("Claims: " + ", ".join(f"{counts[one]} {one}" for one in Verdict if counts[one]) + ".")
+
+
+def told_of(failures: "Sequence[Failure]", claims: "Sequence[tuple[str, lab.Claim]]") -> dict[str, Any]:
+    """What went wrong and what was claimed, for JSON: every cell by itself."""
+    from offtangent.lab import name_of
+
+    return {
+        "failures": [{"experiment": j.experiment.name, "cell": name_of(j.cell), "error": d.error} for j, d in failures],
+        "claims": [{"experiment": name, **asdict(claim)} for name, claim in claims],
+    }
+
+
+def print_failures(failures: "Sequence[Failure]", judged: "Mapping[str, Judged]", folder: Path) -> None:
+    """Tell what went wrong, each reason once with how many cells it cost, and in full in a log beside the results."""
+    from offtangent._files import shown, write_whole
+    from offtangent.lab import name_of
+    from offtangent.lab.progress import reason
+
+    alike = Counter(reason(job, done) for job, done in failures)
+    first = {reason(job, done): (job, done) for job, done in reversed(failures)}
+    for why, count in list(alike.items())[:REASONS]:
+        job, done = first[why]
+        others = "" if count == 1 else f" (and {count - 1} more of its cells for the same reason)"
+        _warn(f"Failed: {job.experiment.name} {name_of(job.cell)}: {done.error}{others}")
+    failed = {job.experiment.name for job, _ in failures}
+    unjudged = {name: one for name, one in judged.items() if one.error and (one.trace or name not in failed)}
+    for name, one in unjudged.items():
+        _warn(f"The claims of {name} could not be judged: {one.error}")
+    full = [f"{job.experiment.name} {name_of(job.cell)}\n{done.trace or done.error}" for job, done in failures]
+    full += [f"{name}: its claims\n{one.trace}" for name, one in unjudged.items() if one.trace]
+    if not full:
+        return
+    log = folder / "failures.log"
+    try:
+        write_whole(log, "\n".join(full).encode(errors="backslashreplace"))
+    except OSError as error:  # what could be computed is told all the same
+        _warn(f"{shown(log)} could not be written: {error.strerror or error}.")
+        return
+    more = f" for {len(alike)} reasons" if len(alike) > REASONS else ""
+    how_many = f"{len(failures)} cells failed{more}; " if failures else ""
+    err.print(f"{how_many}tracebacks are in {shown(log)}. What was computed is stored.", soft_wrap=True)
+
+
+def _warn(text: str) -> None:
+    err.print(Text(text, style="red"), soft_wrap=True)
+
+
+def print_absent(name: str, absent: "Sequence[str]") -> None:
+    """Tell what an experiment leaves out for want of data."""
+    from offtangent.data.catalogue import data_folder
+
+    fetched = " and ".join(f"offtangent.data.download({one!r})" for one in absent)
+    text = f"{name} leaves out what needs {', '.join(absent)}: not found in {data_folder()}. "
+    text += f"Set OFFTANGENT_DATA to the folder that has it, or fetch it with {fetched}."
+    err.print(Text(text, style="yellow"), soft_wrap=True)
+
+
+def print_unnamed(outcome: "lab.Outcome") -> None:
+    """Tell of files whose content no key depends on, and how to mend that."""
+    if not outcome.unnamed:
+        return
+    beside = [os.path.relpath(path, outcome.experiment.file.parent) for path in outcome.unnamed]
+    named = ", ".join(beside[:3]) + (f" and {len(beside) - 3} more" if len(beside) > 3 else "")
+    text = (
+        f"{outcome.experiment.name} reads {named}, which datasets(cell) does not name: should it change, old results "
+        f"would be taken for new ones. Let datasets(cell) return {tuple(beside[:3])!r}, or all that a cell reads."
+    )
+    err.print(Text(text, style="yellow"), soft_wrap=True)
+
+
+def print_forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> None:
+    """The cells of a plan with their expected time and memory."""
+    from offtangent.lab import name_of
+    from offtangent.lab.costs import memory, seconds
+
+    if as_json:
+        told = [
+            {"experiment": j.experiment.name, "cell": name_of(j.cell), "key": j.key, "stored": j.stored,
+             "seconds": j.seconds, "bytes": j.cost.bytes if j.cost else None}
+            for j in todo.jobs
+        ]  # fmt: skip
+        print_json(told)
+        return
+    table = Table("cell", "state", "time", "memory", box=None, pad_edge=False)
+    for job in todo.jobs:
+        state = "stored" if job.stored else "to do"
+        size = job.cost.bytes if job.cost else None
+        table.add_row(
+            Text(f"{job.experiment.name} {name_of(job.cell)}"),
+            state,
+            "" if job.stored else seconds(job.seconds),
+            memory(size),
+        )
+    out.print(table)
+    expected = [job.seconds for job in todo.missing]
+    known = sum(s for s in expected if s is not None)
+    unknown = sum(s is None for s in expected)
+    parts = [f"about {seconds(known / placement.workers)} on {placement} after compilation"] if known else []
+    parts += [f"{unknown} cells of unknown cost"] if unknown else []
+    out.print(f"{len(todo.jobs)} cells, {len(todo.missing)} to do{': ' if parts else ''}{', '.join(parts)}.")
