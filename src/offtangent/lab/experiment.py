@@ -26,6 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+import numpy as np
 import xarray as xr
 
 from offtangent._errors import InputError, a_kind
@@ -238,6 +239,8 @@ def _fault(value: object) -> str | None:
         return "is text that UTF-8 cannot write"
     if value is None or type(value) in (bool, int, float, str):
         return None
+    if isinstance(value, np.generic):
+        return f"is NumPy's {type(value).__name__}, not a plain value (give .item() of it)"
     plain = next((kind.__name__ for kind in (int, float, str, tuple) if isinstance(value, kind)), None)
     return f"is {a_kind(value)}" + (f", not a plain {plain} (give {plain}(…) of it)" if plain else "")
 
