@@ -79,6 +79,15 @@ def test_a_full_stderr_does_not_end_the_work(trial: Path, tmp_path: Path) -> Non
     assert (tmp_path / "out" / "report.html").is_file()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes it")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_cost_nothing(closed: str, trial: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "offtangent", "run", str(trial), *HOW, "--out", str(tmp_path / "out"), "--json"]
+    came = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, timeout=120, check=False)
+    assert came.returncode == 0, came.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
 def test_a_reader_that_has_seen_enough_ends_the_program_quietly(trial: Path, tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)

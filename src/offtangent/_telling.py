@@ -64,7 +64,7 @@ def own_stdout() -> Iterator[None]:
     """
     stream = sys.stdout
     try:
-        if stream.fileno() != 1:
+        if stream.fileno() != 1 or sys.stderr is None:
             raise OSError
         stream.flush()
         kept = os.dup(1)
@@ -88,7 +88,8 @@ def own_stdout() -> Iterator[None]:
 
 def _flush() -> None:
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where it was closed from the start
+            sys.stdout.flush()
     except OSError as error:
         raise _untold(error) from None
 
@@ -98,9 +99,9 @@ def telling() -> Iterator[None]:
     """What is written to standard output in here, or the reason why it cannot be."""
     try:
         yield
-        sys.stdout.flush()
     except OSError as error:
         raise _untold(error) from None
+    _flush()
 
 
 def _untold(error: OSError) -> Exception:
