@@ -20,7 +20,7 @@ def keep_compiled() -> str:
     """Let JAX, in this process, keep what it compiles, unless the user has said where; why not, if it may not."""
     import jax
 
-    if os.environ.get("JAX_COMPILATION_CACHE_DIR") or jax.config.jax_compilation_cache_dir:
+    if os.environ.get("JAX_COMPILATION_CACHE_DIR") or jax.config.jax_compilation_cache_dir:  # type: ignore[attr-defined]
         return ""
     folder, fault = private_folder(f"compiled-{_processor()}")
     if fault:
