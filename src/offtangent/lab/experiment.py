@@ -57,7 +57,7 @@ class Experiment:
     def module(self) -> ModuleType:
         return _import_file(Path(self.where)) if self.where.endswith(".py") else importlib.import_module(self.where)
 
-    @property
+    @cached_property
     def file(self) -> Path:
         if self.where.endswith(".py"):
             return Path(self.where)

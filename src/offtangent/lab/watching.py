@@ -49,7 +49,7 @@ def watching(folder: Path) -> Iterator[Watch]:
     if not _HOOKED:
         sys.addaudithook(_hear)
         _HOOKED.append(True)
-    watch = Watch(os.path.join(folder.resolve(), ""))
+    watch = Watch(os.path.join(os.path.abspath(folder), ""))
     _WATCHES.append(watch)
     try:
         yield watch
