@@ -15,6 +15,7 @@ import dataclasses
 import hashlib
 import importlib
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -41,6 +42,7 @@ from offtangent.lab.results import Results
 from offtangent.lab.watching import Watch, watching
 from offtangent.report import Figure
 
+MOST_CELLS = 1_000_000  # in a profile: a generator that never ends must not fill the memory
 PARTS = ("PROFILES", "cells", "run", "claims", "draw")
 DIGITS = 600  # of a whole number in a field: Python itself writes no more than 4300, or what a user has set, out
 Cell = Hashable  # a frozen dataclass whose fields are numbers, text, booleans, None and tuples of these
@@ -96,7 +98,12 @@ class Experiment:
                     f"{self.name}: cells(config) gave {shown(found)} for the profile {profile!r}: it gives cells in a "
                     "list, or yields them."
                 )
-            cells = list(found)
+            cells = list(itertools.islice(found, MOST_CELLS + 1))
+            if len(cells) > MOST_CELLS:
+                raise InputError(
+                    f"{self.name}: cells(config) gives more than {MOST_CELLS:,} cells for the profile {profile!r}; does "
+                    "it ever end? Let it give fewer, each of them with more to do."
+                )
             for cell in cells:
                 try:
                     fields_of(cell)
