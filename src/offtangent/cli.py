@@ -60,6 +60,7 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(*args: Any, **kwargs: Any) -> None:
         from offtangent.lab import Interrupted
         from offtangent.lab.store import StoreFailed
+        from offtangent.lab.workers import ClusterLost
 
         try:
             with own_stdout():
@@ -70,6 +71,8 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
             _stop(str(error.strerror or error), 1)
         except Untold as error:
             _stop(f"{error}.", 1)
+        except ClusterLost as error:
+            _stop(str(error), 1)
         except Interrupted as error:
             _stop(str(error), 130)
         except KeyboardInterrupt:
@@ -81,6 +84,10 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 def _stop(message: str, status: int) -> NoReturn:
     err.print(Text(f"offtangent: {message}"), soft_wrap=True)
     raise typer.Exit(status)
+
+
+def _warn(message: str) -> None:
+    err.print(Text(message, style="yellow"), soft_wrap=True)
 
 
 def _version(wanted: bool | None) -> None:
@@ -131,6 +138,10 @@ def run(
         bool, typer.Option("--dry-run", help="List the cells with expected time and memory; run nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print claims and paths as JSON.")] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="End cells that take longer (processes, slurm); the others go on."),
+    ] = None,
 ) -> None:
     """Run experiments, judge their claims, and write the report.
 
@@ -139,6 +150,7 @@ def run(
     """
     from offtangent import lab
     from offtangent.lab.compiled import keep_compiled
+    from offtangent.lab.executors import check_timeout
     from offtangent.lab.progress import shown_progress
     from offtangent.lab.publish import judge
     from offtangent.lab.records import record_of, too_large
@@ -148,6 +160,7 @@ def run(
     lab.check_profile(profile, experiments)
     store = lab.Store.open(folder)
     placement = lab.parse_placement(on)
+    check_timeout(timeout, placement)
     if placement.kind == "processes":
         os.environ.update(sharing_settings())  # before JAX looks for a GPU in here, too
     todo = lab.plan(experiments, profile, store, placement, fresh=fresh)
@@ -162,7 +175,7 @@ def run(
             err.print(Text(fault, style="yellow"), soft_wrap=True)
         err.print(f"{len(todo.missing)} of {len(todo.jobs)} cells to compute on {placement} …")
     with shown_progress(todo.missing, err) as on_done:
-        outcomes = lab.run(todo, store, on_done=on_done)
+        outcomes = lab.run(todo, store, timeout=timeout, on_done=on_done, tell=_warn)
     for line in store.damaged:
         err.print(Text(f"Damaged and computed again: {line}", style="yellow"), soft_wrap=True)
     for outcome in outcomes:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from offtangent import lab
 from offtangent._errors import InputError
+from offtangent.lab import cluster
+from offtangent.lab.workers import ClusterLost
 
 JAX_BODY = """
 import jax
@@ -38,7 +41,7 @@ class Cluster:
         self._start, self._folder, self.workers = start, folder, []
         self._settings = {"env": os.environ | {"NPROC": "1", "PYTHONWARNINGS": "ignore"}, "cwd": folder}
         self._file = folder / "scheduler.json"
-        self._dask("scheduler", "--port", "0")
+        self.scheduler = self._dask("scheduler", "--port", "0")
         until(lambda: self._file.exists() and b'"address"' in self._file.read_bytes())
         self.address = json.loads(self._file.read_text())["address"]
 
@@ -140,3 +143,70 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_words(monkeypatch):
         lab.Placement("dask", "tcp://127.0.0.1:9").executor(),
     ):
         pass
+
+
+def test_an_address_of_an_unknown_kind_is_refused_in_words(store, monkeypatch):
+    """Before anybody tries to connect, which Dask does for ten seconds, and then with a traceback."""
+    monkeypatch.setattr(distributed, "Client", None)
+    with (
+        pytest.raises(InputError, match=r"--on dask:foo://bar is no address of a Dask scheduler"),
+        lab.Placement("dask", "foo://bar").executor(lab.Store(store)),
+    ):
+        pass
+
+
+def test_a_killed_scheduler_ends_the_run_with_a_sentence_and_nothing_is_lost(
+    write_sweep, store, start, command, until, same, tmp_path
+):
+    own = Cluster(start, until, tmp_path)
+    own.both()
+    sweep = write_sweep(cells=40, seconds=0.3)
+    words = ("run", sweep.path, "--profile", "smoke", "--on", f"dask:{own.address}", "--out", store)
+    run = start(*command(*words))
+    until(lambda: len(list(store.glob("cells/*/[!.]*.npz"))) > 2)
+    end(own.scheduler)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert f"The Dask scheduler at {own.address} is gone." in err
+    assert "of 40 cells are stored. Run the same command again to go on." in err
+    assert "Traceback" not in err
+    for worker in own.workers:
+        end(worker)
+    kept, executed = len(list(store.glob("cells/*/[!.]*.npz"))), len(sweep.executed)
+    assert 2 < kept < 40
+    assert executed - kept <= 2  # what the two workers had in hand
+    outcome = sweep.run(store)
+    assert (outcome.computed, outcome.reused) == (40 - kept, kept)
+    assert same(outcome.results, sweep.run(tmp_path / "here").results)
+
+
+def test_a_scheduler_that_answers_no_more_ends_the_run(write_sweep, store, start, until, tmp_path, monkeypatch):
+    """It is there and its connections stand, but it is stopped."""
+    monkeypatch.setattr(cluster, "SILENT", 3.0)
+    monkeypatch.setattr(cluster, "ASK", 0.2)
+    monkeypatch.setattr(cluster, "CLOSE", 1.0)
+    own = Cluster(start, until, tmp_path)
+    own.add()
+    body = f"os.kill({own.scheduler.pid}, {int(signal.SIGSTOP)})"
+    with pytest.raises(ClusterLost, match=r"has not answered for 3 s\. 1 of 1 cells are stored"):
+        write_sweep(cells=1, body=body).run(store, lab.Placement("dask", own.address))
+
+
+def test_a_cluster_without_workers_is_told_and_goes_on_when_there_is_one(pair, write_sweep, store, monkeypatch):
+    monkeypatch.setattr(cluster, "SILENT", 1.0)
+    monkeypatch.setattr(cluster, "ASK", 0.2)
+    for worker in pair.workers:
+        end(worker)
+    opened, told = lab.Store.open(store), []
+
+    def tell(sentence):
+        told.append(sentence)
+        pair.add()
+        monkeypatch.setattr(cluster, "SILENT", 60.0)
+
+    sweep = write_sweep(cells=2)
+    plan = lab.plan([sweep.experiment], "smoke", opened)
+    (outcome,) = lab.run(plan, opened, lab.Placement("dask", pair.address), tell=tell)
+    assert (outcome.computed, outcome.failures) == (2, ())
+    (sentence,) = told
+    assert "has had no workers for 1 s; 2 cells wait for one" in sentence

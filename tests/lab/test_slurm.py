@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from offtangent import lab
+from offtangent.lab.worker import JOB_ENDED
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 CONFIGURATION = """
@@ -117,6 +118,31 @@ def test_a_slurm_job_that_dies_is_reported_and_the_others_go_on(slurm, write_swe
     assert job.cell.number == 1
     assert "left the queue without a result" in done.error or "cancel" in done.error.lower()
     assert outcome.computed == 1
+
+
+def test_a_slurm_job_over_its_time_limit_is_told_so_and_keeps_what_it_has_finished(
+    slurm, write_sweep, store, monkeypatch
+):
+    """Two jobs of two cells. The second cell of each sees to it that its job ends, one of them deaf to the warning."""
+    monkeypatch.setattr("offtangent.lab.executors.LOOK", 0.5)
+    monkeypatch.setattr(lab.Placement, "chunk", lambda *_: 2)
+    body = """
+    if cell.number >= 2:
+        import signal, subprocess
+        if cell.number == 3:
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+        subprocess.run(["scontrol", "update", "JobId=" + os.environ["SLURM_JOB_ID"], "EndTime=now+1"], check=True)
+        time.sleep(200)
+    """
+    sweep = write_sweep(cells=4, body=body)
+    opened = lab.Store.open(store)
+    plan = lab.plan([sweep.experiment], "smoke", opened)
+    (outcome,) = lab.run(plan, opened, lab.Placement("slurm", slurm), timeout=100.0)
+    scripts = [path.read_text() for path in (store / "slurm").glob("*_submission.sh")]
+    assert all("--time=5" in script for script in scripts)  # 200 s are four minutes, and one to start
+    assert [job.cell.number for job, _ in outcome.failures] == [2, 3]
+    assert {done.error for _, done in outcome.failures} == {JOB_ENDED}
+    assert outcome.computed == 2
 
 
 def test_submitits_stand_in_gives_the_numbers_of_this_process(write_sweep, store, program, same, tmp_path):

@@ -1,30 +1,33 @@
 """Where cells run: this process, local processes, a Dask cluster, Slurm. All are `concurrent.futures` executors."""
 
 import logging
-import os
+import math
 import shutil
-import signal
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
-from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from offtangent._errors import InputError
 from offtangent._files import is_left_over, own_name, private_folder
+from offtangent.lab.cluster import connected
 from offtangent.lab.costs import cores
+from offtangent.lab.interrupts import Interrupts
 from offtangent.lab.machinery import ONE, threads
-from offtangent.lab.worker import prepare, settings
+from offtangent.lab.pool import Processes
+from offtangent.lab.worker import JOB_ENDED, settings
+from offtangent.lab.workers import InProcess, TookTooLong, Workers, environment
 
 HELP = "local, processes:N, dask:ADDRESS or slurm:PARTITION"
 POLL, LOOK = 0.5, 15.0  # seconds between looks for results of Slurm jobs, and into Slurm's queue
+DAY = 24 * 60  # minutes that a Slurm job may take unless another limit is set
+MARGIN = 1  # minutes more than its cells may take: a job has to start, and Slurm warns up to a minute early
+ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT"}
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,17 @@ class Placement:
         """How many cells to send at a time: a Slurm job pays for its own start, the others do not."""
         return max(1, -(-cells // 32)) if self.kind == "slurm" else 1
 
-    @contextmanager
-    def executor(self) -> Iterator[Executor]:
-        """The executor itself; workers are ended when the block is left."""
+    def executor(
+        self, interrupts: Interrupts | None = None, *, timeout: float | None = None, chunk: int = 1
+    ) -> AbstractContextManager[Workers]:
+        """The executor itself, for calls with so many cells; workers are ended when the block is left."""
         if self.kind == "local":
-            yield InProcess()
-        elif self.kind == "processes":
-            yield from _processes(self.workers)
-        elif self.kind == "dask":
-            yield from _dask(self.detail)
-        else:
-            yield from _slurm(self.detail)
+            return nullcontext(InProcess(interrupts or Interrupts()))
+        if self.kind == "processes":
+            return _processes(self.workers, timeout)
+        if self.kind == "dask":
+            return connected(self.detail)
+        return _slurm(self.detail, DAY if timeout is None else math.ceil(timeout * chunk / 60))
 
 
 LOCAL = Placement("local")
@@ -86,119 +89,30 @@ def parse_placement(text: str | None) -> Placement:
     return Placement(kind, detail)
 
 
-class InProcess(Executor):
-    """Runs each call at once, in this process."""
+def check_timeout(timeout: float | None, placement: Placement) -> None:
+    """Refuse a `--timeout` that is no time, or that nobody could keep."""
+    if timeout is None:
+        return
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise InputError(f"--timeout {timeout:g}: give a positive number of seconds that a cell may take, such as 600.")
+    if placement.kind in ("local", "dask"):
+        raise InputError(
+            f"--timeout {timeout:g}: a cell cannot be ended on {placement} without ending others with it. Use "
+            f"--on processes:{cores()}, where each has a process of its own, or --on slurm:PARTITION."
+        )
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
-
-def _processes(count: int) -> Iterator[Executor]:
-    context = SpawnContext()  # fork after JAX has run hangs
-    environment = settings()
-    workers: list[_Worker] = []  # the pool forgets those during whose birth Ctrl-C was pressed
-
-    def worker(**words: Any) -> _Worker:
-        workers.append(_Worker(environment=environment, **words))
-        return workers[-1]
-
-    context.Process = worker  # type: ignore[misc, assignment]
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=prepare)
+@contextmanager
+def _processes(count: int, timeout: float | None) -> Iterator[Workers]:
+    pool = Processes(count, settings(), timeout)
     try:
         yield pool
     finally:
-        born = [process for process in workers if process.pid is not None]
-        for process in born:
-            process.terminate()
-        for process in born:
-            process.join(5)
-            process.kill()
-        pool.shutdown(cancel_futures=True)  # waits for the pool's thread, which must not outlive us
-
-
-class _Worker(SpawnProcess):
-    """Has an environment of its own, and is out of Ctrl-C's reach, from its first moment."""
-
-    def __init__(self, *args: Any, environment: Mapping[str, str], **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self._environment = environment
-
-    def start(self) -> None:
-        with _environment(self._environment), _without_interrupts():
-            super().start()
+        pool.close()
 
 
 @contextmanager
-def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """A Ctrl-C in here comes through afterwards; a process started in here has it blocked."""
-    if os.name == "nt" or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    resource_tracker.ensure_running()  # it would unblock what we block, were it started below
-    came: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))  # other threads may catch it
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            signal.raise_signal(signal.SIGINT)
-
-
-def _dask(address: str) -> Iterator[Executor]:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InputError("--on dask needs dask.distributed: pip install 'offtangent[dask]'.") from None
-    _knock(address)
-    try:
-        client = Client(address, timeout="10s", set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(
-            f"No Dask scheduler answers at {address} ({error}). Start one with 'dask scheduler'."
-        ) from None
-    try:
-        yield cast(Executor, client.get_executor(pure=False, retries=3))
-    finally:
-        client.close()
-
-
-def _knock(address: str) -> None:
-    """Ask whether anybody is at a TCP address at all; Dask itself takes long to give up, and then not quietly."""
-    kind, _, place = address.rpartition("://")
-    host, _, port = place.rpartition(":")
-    if kind not in ("", "tcp"):
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"No Dask scheduler answers at {address} ({error}). Start one with 'dask scheduler'."
-        ) from None
-
-
-def _slurm(partition: str) -> Iterator[Executor]:
+def _slurm(partition: str, minutes: int) -> Iterator[Workers]:
     try:
         import submitit
     except ImportError:
@@ -210,10 +124,12 @@ def _slurm(partition: str) -> Iterator[Executor]:
         engine = submitit.AutoExecutor(folder=str(folder), cluster=cluster)
     except RuntimeError as error:
         raise InputError(f"--on slurm: {error}. Is this a machine from which sbatch works?") from None
-    engine.update_parameters(timeout_min=24 * 60, cpus_per_task=1)
+    engine.update_parameters(timeout_min=minutes + MARGIN, cpus_per_task=1)
+    if minutes < DAY:
+        engine.update_parameters(slurm_signal_delay_s=1)  # not a minute and a half early
     if partition and cluster == "slurm":
         engine.update_parameters(slurm_partition=partition)
-    wrapper = Submitted(engine, _queued if cluster == "slurm" else None)
+    wrapper = Submitted(engine, _queue if cluster == "slurm" else None)
     try:
         yield wrapper
     finally:
@@ -234,34 +150,48 @@ def _jobs_folder() -> Path:
     return folder
 
 
-def _queued() -> set[str] | None:
-    """The jobs Slurm has in its queue, waiting or running; None where it does not say."""
+def _queue() -> dict[str, tuple[str, float]] | None:
+    """The state of each job that Slurm still knows, and for how many seconds it runs; None where it does not say."""
+    words = ["squeue", "--me", "--states=all", "--noheader", "--format=%A %T %M"]
     try:
-        told = subprocess.run(
-            ["squeue", "--me", "--noheader", "--format=%A"], capture_output=True, text=True, timeout=60
-        )
+        told = subprocess.run(words, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return set(told.stdout.split()) if told.returncode == 0 else None
+    lines = [line.split() for line in told.stdout.splitlines()]
+    return {line[0]: (line[1], _seconds(line[2])) for line in lines if len(line) == 3} if not told.returncode else None
 
 
-class Submitted(Executor):
+def _seconds(clock: str) -> float:
+    """Of Slurm's d-hh:mm:ss, whose larger parts may be missing.
+
+    >>> _seconds("0:07"), _seconds("1-00:00:01"), _seconds("INVALID")
+    (7.0, 86401.0, 0.0)
+    """
+    days, _, rest = clock.rpartition("-")
+    parts = [days or "0", *["0"] * (2 - rest.count(":")), *rest.split(":")]
+    if not all(part.isdigit() for part in parts):
+        return 0.0
+    return float(sum(int(part) * size for part, size in zip(parts, (86400, 3600, 60, 1), strict=True)))
+
+
+class Submitted(Workers):
     """submitit's jobs as futures: a thread asks for their state and settles them.
 
-    submitit learns of a job's death from Slurm's accounting, which many small clusters do not have; `queued` then
+    submitit learns of a job's death from Slurm's accounting, which many small clusters do not have; `queue` then
     tells which jobs are still in the queue. One that is not, twice in a row, and has no result, is lost.
     """
 
-    def __init__(self, engine: Any, queued: Callable[[], set[str] | None] | None = None):
-        self._engine, self._queued = engine, queued
+    def __init__(self, engine: Any, queue: Callable[[], Mapping[str, tuple[str, float]] | None] | None = None):
+        self._engine, self._queue = engine, queue
         self._jobs: list[tuple[Any, Future[Any]]] = []
+        self._since: dict[Future[Any], float] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         try:
-            with _environment(settings()):
+            with environment(settings()):
                 job = self._engine.submit(fn, *args, **kwargs)
         except Exception as error:  # sbatch says no: no cluster, no such partition, no account
             reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
@@ -275,6 +205,9 @@ class Submitted(Executor):
                 self._watcher.start()
         return future
 
+    def since(self, future: Future[Any]) -> float | None:
+        return self._since.get(future)
+
     def _watch(self) -> None:
         missed: set[str] = set()
         looked = time.monotonic()
@@ -286,18 +219,28 @@ class Submitted(Executor):
                     if job.done():
                         future.set_result(job.result())
                 except Exception as error:
-                    future.set_exception(error)
-            if self._queued is not None and time.monotonic() - looked > LOOK:
-                looked, queued = time.monotonic(), self._queued()
-                gone = (
-                    {job.job_id for job, future in waiting if not future.done()} - queued
-                    if queued is not None
-                    else set()
-                )
-                for job, future in waiting:
-                    if job.job_id in gone & missed:
-                        future.set_exception(RuntimeError(f"Slurm job {job.job_id} left the queue without a result"))
-                missed = gone
+                    future.set_exception(TookTooLong(JOB_ENDED) if "timed-out" in str(error) else error)
+            if self._queue is not None and time.monotonic() - looked > LOOK:
+                looked, queue = time.monotonic(), self._queue()
+                if queue is not None:
+                    missed = self._compare([pair for pair in waiting if not pair[1].done()], queue, missed)
+
+    def _compare(
+        self, waiting: list[tuple[Any, Future[Any]]], queue: Mapping[str, tuple[str, float]], missed: set[str]
+    ) -> set[str]:
+        """Note which jobs run, give those up that were missed before, and return those that are missed now."""
+        now = set()
+        for job, future in waiting:
+            state, ran = queue.get(job.job_id, ("gone", 0.0))
+            if state == "RUNNING":
+                self._since.setdefault(future, time.monotonic() - ran)
+            if state != "gone" and state not in ENDED:
+                continue
+            now.add(job.job_id)
+            if job.job_id in missed:
+                lost = RuntimeError(f"Slurm job {job.job_id} left the queue without a result ({state.lower()})")
+                future.set_exception(TookTooLong(JOB_ENDED) if state == "TIMEOUT" else lost)
+        return now
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if wait:

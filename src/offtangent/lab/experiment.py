@@ -101,8 +101,8 @@ class Experiment:
             cells = list(itertools.islice(found, MOST_CELLS + 1))
             if len(cells) > MOST_CELLS:
                 raise InputError(
-                    f"{self.name}: cells(config) gives more than {MOST_CELLS:,} cells for the profile {profile!r}; does "
-                    "it ever end? Let it give fewer, each of them with more to do."
+                    f"{self.name}: cells(config) gives more than {MOST_CELLS:,} cells for the profile {profile!r}. "
+                    "Does it ever end? Let it give fewer, each of them with more to do."
                 )
             for cell in cells:
                 try:

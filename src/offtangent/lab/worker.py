@@ -9,8 +9,9 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,20 @@ class Done:
     refused: bool = False  # the cell's input was, with a message for a person
     crowded: bool = False  # it ran out of memory, which other workers have a share of
     unnamed: tuple[str, ...] = ()  # files it read beside the experiment that `datasets` does not name
+    late: bool = False  # the time of the job it came with was over, before it began or while it ran
+
+
+JOB_ENDED = "Slurm ended its job at the job's time limit; --timeout SECONDS, for each cell, sets another"
 
 
 def work(tasks: list[Task], folder: str, token: str) -> list[Done]:
     """Run cells one after another. Where the store is within reach the results go straight there."""
     shared = Store(Path(folder)) if _same_store(Path(folder), token) else None
-    return [_one(task, shared, Path(folder)) for task in tasks]
+    done: list[Done] = []
+    for task in tasks:
+        ended = bool(done) and done[-1].late  # and no time is left
+        done.append(replace(done[-1], key=task.key) if ended else _one(task, shared, Path(folder)))
+    return done
 
 
 def _one(task: Task, shared: Store | None, folder: Path) -> Done:
@@ -92,6 +101,8 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a cell that calls sys.exit() must not end the run
+        if type(error).__name__ == "UncompletedJobError" and "timed-out" in str(error):  # submitit's, amid the cell
+            return Done(task.key, error=JOB_ENDED, late=True)
         return Done(task.key, error=told(error), trace=traceback.format_exc(), crowded=_out_of_memory(error))
 
 
@@ -137,7 +148,22 @@ def _same_store(folder: Path, token: str) -> bool:
         return False
 
 
-def prepare() -> None:
+def serve(pipe: Connection) -> None:
+    """The life of a worker process: to say that it is there, and to answer calls until the run ends it."""
+    _prepare()
+    with contextlib.suppress(EOFError, OSError):  # the run is gone
+        pipe.send((None, None))
+        while True:
+            fn, args, kwargs = pipe.recv()
+            result, fault = None, None
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:
+                fault = f"{type(error).__name__}: {error}"
+            pipe.send((result, fault))
+
+
+def _prepare() -> None:
     """What a fresh worker process does first: leave Ctrl-C to the run, which ends its workers, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -1,0 +1,90 @@
+"""What a run does while it waits: it ends cells that take too long, and tells of those that take far longer."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from offtangent import lab
+from offtangent.lab import experiment, lateness
+
+
+def test_a_cell_over_the_time_limit_is_ended_and_takes_no_other_with_it(write_sweep, store, offtangent):
+    """The others that are in flight, one of them longer than what is left of the limit, run once each."""
+    sweep = write_sweep(cells=6, body="time.sleep({1: 100, 5: 5}.get(cell.number, 0))")
+    words = ("run", sweep.path, "--profile", "smoke", "--out", store, "--json")
+    told = offtangent(*words, "--on", "processes:2", "--timeout", "8")
+    assert told.status == 1
+    (failure,) = told.json["failures"]
+    assert "number=1" in failure["cell"]
+    assert failure["error"] == "it took longer than --timeout 8 s, and its worker was ended"
+    assert told.json["computed"] == 5
+    assert sorted(sweep.executed) == list(range(6))
+
+
+def test_the_worker_of_a_cell_over_the_time_limit_is_replaced(write_sweep, store):
+    """The only one: what comes after runs in another process."""
+    sweep = write_sweep(cells=3, body="if cell.number == 0: time.sleep(100)")
+    opened = lab.Store.open(store)
+    plan = lab.plan([sweep.experiment], "smoke", opened)
+    (outcome,) = lab.run(plan, opened, lab.Placement("processes", "1"), timeout=4.0)
+    assert [job.cell.number for job, _ in outcome.failures] == [0]
+    assert sweep.executed == [0, 1, 2]
+    assert sweep.processes[1] == sweep.processes[2] != sweep.processes[0]
+
+
+@pytest.mark.parametrize("timeout", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_refused_in_words(timeout, sweep, store, offtangent):
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--out", store, "--on", "processes:1",
+                      f"--timeout={timeout}")  # fmt: skip
+    assert told.status == 2
+    assert "give a positive number of seconds" in told.err
+
+
+@pytest.mark.parametrize("on", ["local", "dask:tcp://127.0.0.1:9"])
+def test_where_no_cell_can_be_ended_a_time_limit_is_refused_and_processes_are_named(on, sweep, store, offtangent):
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--out", store, "--on", on, "--timeout", "60")
+    assert told.status == 2
+    assert "Use --on processes:" in told.err.replace("\n", " ")
+    assert not sweep.executed
+
+
+@pytest.mark.parametrize("placement", [lab.Placement("local"), lab.Placement("processes", "2")], ids=str)
+def test_a_cell_that_runs_far_longer_than_expected_is_told_once(placement, write_sweep, store, monkeypatch):
+    for name, value in (("TIMES", 2.0), ("MORE", 0.5), ("EVERY", 0.1)):
+        monkeypatch.setattr(lateness, name, value)
+    sweep = write_sweep(cells=3, body="if cell.number == 1: time.sleep(2)")
+    opened = lab.Store.open(store)
+    plan = lab.plan([sweep.experiment], "smoke", opened)
+    jobs = tuple(replace(job, cost=lab.Cost(1.0, 1.0) if job.cell.number == 1 else None) for job in plan.jobs)
+    told = []
+    lab.run(replace(plan, jobs=jobs), opened, placement, tell=told.append)
+    (sentence,) = told
+    assert sentence.startswith("sweep Cell(number=1, size=10, seconds=0.0): expected 0.0 s, running for ")
+
+
+def test_cells_without_end_are_refused_in_words(sweep, store, offtangent, monkeypatch):
+    monkeypatch.setattr(experiment, "MOST_CELLS", 1000)
+    endless = "return (Cell(number, size, seconds) for number in __import__('itertools').count())"
+    text = sweep.path.read_text()
+    sweep.path.write_text(text.replace("return [Cell(number, size, seconds) for number in range(count)]", endless))
+    told = offtangent("run", sweep.path, "--profile", "smoke", "--out", store, "--on", "local")
+    assert told.status == 2
+    assert "sweep: cells gives more than 1,000 cells for the profile 'smoke'" in told.err.replace("\n", " ")
+
+
+def test_a_worker_s_own_child_that_lives_on_does_not_hide_its_death(write_sweep, store, tmp_path):
+    """It holds the worker's end of the pipe open."""
+    mark = tmp_path / "died"
+    body = f"""
+    if cell.number == 1 and not os.path.exists({str(mark)!r}):
+        open({str(mark)!r}, "w").close()
+        if os.fork() == 0:
+            time.sleep(20)
+            os._exit(0)
+        os._exit(1)
+    """
+    start = time.monotonic()
+    outcome = write_sweep(cells=2, body=body).run(store, lab.Placement("processes", "1"))
+    assert (outcome.computed, outcome.failures) == (2, ())
+    assert time.monotonic() - start < 18
