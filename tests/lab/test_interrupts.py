@@ -18,6 +18,17 @@ SWALLOWERS = {
             return x
         jax.jit(lambda x: jax.pure_callback(host, x, x) + 1)(np.float32(0)).block_until_ready()
     """,
+    "callbacks": """
+        import jax
+        began = []
+        def host(x):
+            if not began:
+                began.append(True)
+                os.kill(os.getpid(), 2)
+            time.sleep(0.01)
+            return x
+        jax.jit(lambda x: jax.lax.fori_loop(0, 3000, lambda i, x: jax.pure_callback(host, x, x), x))(np.float32(0))
+    """,
     "except": """
         try:
             os.kill(os.getpid(), 2)
@@ -40,14 +51,14 @@ def when(number, body):
 
 
 @pytest.mark.parametrize("who", SWALLOWERS)
-def test_a_ctrl_c_that_somebody_swallows_ends_the_run(who, write_sweep, store, capfd):
+def test_a_ctrl_c_that_somebody_swallows_ends_the_run(who, write_sweep, store, capfd, caplog):
     """After the cell in which it was swallowed, at the latest; and nobody prints it."""
     sweep = write_sweep(cells=3, body=when(1, SWALLOWERS[who]))
     with pytest.raises(lab.Interrupted, match=r"[12] of 3 cells are stored"):
         sweep.run(store)
     assert sweep.executed == [0, 1]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert "Traceback" not in capfd.readouterr().err
+    assert "Traceback" not in capfd.readouterr().err + caplog.text
 
 
 def test_a_long_cell_that_has_swallowed_a_ctrl_c_gets_another(write_sweep, store):

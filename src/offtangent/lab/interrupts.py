@@ -7,6 +7,7 @@ and again every second until it has come out of the cell; at first not in places
 be printed.
 """
 
+import logging
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 AGAIN = 1.0  # seconds until a cell that is still there gets the exception once more
-SPARED = 5  # times that a callback or a finaliser is spared it; a cell may consist of nothing else
+SPARED = 2  # times that a callback or a finaliser is spared it, unless a cell consists of nothing else
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +28,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.came = False
         self._inside = False  # a cell, which is to get the exception
-        self._spared = 0
+        self._spared = self._logged = 0
         self._before: Any = None
         self._over = threading.Event()
 
@@ -36,6 +37,7 @@ class Interrupts:
         if threading.current_thread() is threading.main_thread() and before not in (None, signal.SIG_IGN):
             self._before = signal.signal(signal.SIGINT, self._note)
             self._hook, sys.unraisablehook = sys.unraisablehook, self._overhear
+            self._logged = logging.root.manager.disable
             threading.Thread(target=self._insist, daemon=True).start()
         return self
 
@@ -44,6 +46,7 @@ class Interrupts:
         if self._before is not None:
             self._over.set()
             sys.unraisablehook = self._hook
+            logging.disable(self._logged)
             signal.signal(signal.SIGINT, self._before)
         self.look()
 
@@ -68,6 +71,7 @@ class Interrupts:
         if self._spared < SPARED and _would_swallow(frame):
             self._spared += 1
             return
+        logging.disable(logging.CRITICAL)  # as errors, with tracebacks, JAX would tell what is the user's wish
         raise KeyboardInterrupt
 
     def _overhear(self, dropped: Any) -> None:
