@@ -1,5 +1,7 @@
 """What a run does while it waits: it ends cells that take too long, and tells of those that take far longer."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -88,3 +90,21 @@ def test_a_worker_s_own_child_that_lives_on_does_not_hide_its_death(write_sweep,
     outcome = write_sweep(cells=2, body=body).run(store, lab.Placement("processes", "1"))
     assert (outcome.computed, outcome.failures) == (2, ())
     assert time.monotonic() - start < 18
+
+
+def test_a_script_that_does_not_ask_whether_it_is_main_does_not_go_on_in_its_workers(write_sweep, store, tmp_path):
+    """They import it, and would run it; Python's message tells its author what to do."""
+    sweep = write_sweep(cells=1)
+    script, log = tmp_path / "script.py", tmp_path / "log"
+    script.write_text(f"""
+from pathlib import Path
+from offtangent import lab
+store = lab.Store.open(Path({str(store)!r}))
+plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store)
+(outcome,) = lab.run(plan, store, lab.Placement("processes", "1"))
+with open({str(log)!r}, "a") as file:
+    file.write(outcome.failures[0][1].error)
+""")
+    told = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    assert "bootstrapping phase" in told.stderr
+    assert log.read_text().startswith("its worker process died 3 times")

@@ -30,6 +30,7 @@ class Processes(Workers):
         self._since: dict[Future[Any], float] = {}
         self._birth = threading.Lock()  # of one at a time: there is one environment to be born with
         self._closed = False
+        self._misled: RuntimeError | None = None
         self._living: list[SpawnProcess] = []
         self._threads = [threading.Thread(target=self._lead, daemon=True) for _ in range(count)]
         for thread in self._threads:
@@ -42,6 +43,11 @@ class Processes(Workers):
 
     def since(self, future: Future[Any]) -> float | None:
         return self._since.get(future)
+
+    def look(self, cells: int) -> None:
+        del cells
+        if self._misled is not None:
+            raise self._misled
 
     def close(self) -> None:
         """End all processes at once, whatever they do."""
@@ -78,7 +84,11 @@ class Processes(Workers):
         with self._birth:
             if self._closed:
                 raise WorkerDied
-            worker = _Worker(self._wanted)
+            try:
+                worker = _Worker(self._wanted)
+            except RuntimeError as error:  # we are ourselves being born: a script runs without asking for __main__
+                self._misled = error
+                raise
             self._living.append(worker.process)
         try:
             worker.answer()  # it is there: loading its modules is not the first call's time
