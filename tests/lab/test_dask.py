@@ -145,12 +145,12 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_words(monkeypatch):
         pass
 
 
-def test_an_address_of_an_unknown_kind_is_refused_in_words(store, monkeypatch):
+def test_an_address_of_an_unknown_kind_is_refused_in_words(monkeypatch):
     """Before anybody tries to connect, which Dask does for ten seconds, and then with a traceback."""
     monkeypatch.setattr(distributed, "Client", None)
     with (
         pytest.raises(InputError, match=r"--on dask:foo://bar is no address of a Dask scheduler"),
-        lab.Placement("dask", "foo://bar").executor(lab.Store(store)),
+        lab.Placement("dask", "foo://bar").executor(),
     ):
         pass
 
@@ -175,7 +175,7 @@ def test_a_killed_scheduler_ends_the_run_with_a_sentence_and_nothing_is_lost(
     kept, executed = len(list(store.glob("cells/*/[!.]*.npz"))), len(sweep.executed)
     assert 2 < kept < 40
     assert executed - kept <= 2  # what the two workers had in hand
-    outcome = sweep.run(store)
+    outcome = sweep.run(store, lab.Placement("processes", "2"))
     assert (outcome.computed, outcome.reused) == (40 - kept, kept)
     assert same(outcome.results, sweep.run(tmp_path / "here").results)
 
@@ -205,8 +205,8 @@ def test_a_cluster_without_workers_is_told_and_goes_on_when_there_is_one(pair, w
         monkeypatch.setattr(cluster, "SILENT", 60.0)
 
     sweep = write_sweep(cells=2)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
-    (outcome,) = lab.run(plan, opened, lab.Placement("dask", pair.address), tell=tell)
+    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("dask", pair.address))
+    (outcome,) = lab.run(plan, opened, tell=tell)
     assert (outcome.computed, outcome.failures) == (2, ())
     (sentence,) = told
     assert "has had no workers for 1 s; 2 cells wait for one" in sentence

@@ -79,7 +79,7 @@ def test_a_run_in_processes_stops_between_two_looks(write_sweep, store):
     """The signal comes while the main thread is in the middle of its own business: here, telling of a cell."""
     sweep = write_sweep(cells=20, seconds=0.05)
     opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
+    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("processes", "2"))
     seen = []
 
     def on_done(job, _):
@@ -89,7 +89,7 @@ def test_a_run_in_processes_stops_between_two_looks(write_sweep, store):
         seen.append(job)
 
     with pytest.raises(lab.Interrupted) as caught:
-        lab.run(plan, opened, lab.Placement("processes", "2"), on_done=on_done)
+        lab.run(plan, opened, on_done=on_done)
     assert seen  # it was not cut short
     assert caught.value.stored == len(list(store.glob("cells/*/[!.]*.npz"))) < 20
 

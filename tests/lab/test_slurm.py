@@ -136,8 +136,8 @@ def test_a_slurm_job_over_its_time_limit_is_told_so_and_keeps_what_it_has_finish
     """
     sweep = write_sweep(cells=4, body=body)
     opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
-    (outcome,) = lab.run(plan, opened, lab.Placement("slurm", slurm), timeout=100.0)
+    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("slurm", slurm))
+    (outcome,) = lab.run(plan, opened, timeout=100.0)
     scripts = [path.read_text() for path in (store / "slurm").glob("*_submission.sh")]
     assert all("--time=5" in script for script in scripts)  # 200 s are four minutes, and one to start
     assert [job.cell.number for job, _ in outcome.failures] == [2, 3]

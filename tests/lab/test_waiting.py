@@ -28,8 +28,8 @@ def test_the_worker_of_a_cell_over_the_time_limit_is_replaced(write_sweep, store
     """The only one: what comes after runs in another process."""
     sweep = write_sweep(cells=3, body="if cell.number == 0: time.sleep(100)")
     opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
-    (outcome,) = lab.run(plan, opened, lab.Placement("processes", "1"), timeout=4.0)
+    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("processes", "1"))
+    (outcome,) = lab.run(plan, opened, timeout=4.0)
     assert [job.cell.number for job, _ in outcome.failures] == [0]
     assert sweep.executed == [0, 1, 2]
     assert sweep.processes[1] == sweep.processes[2] != sweep.processes[0]
@@ -57,10 +57,10 @@ def test_a_cell_that_runs_far_longer_than_expected_is_told_once(placement, write
         monkeypatch.setattr(lateness, name, value)
     sweep = write_sweep(cells=3, body="if cell.number == 1: time.sleep(2)")
     opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
+    plan = lab.plan([sweep.experiment], "smoke", opened, placement)
     jobs = tuple(replace(job, cost=lab.Cost(1.0, 1.0) if job.cell.number == 1 else None) for job in plan.jobs)
     told = []
-    lab.run(replace(plan, jobs=jobs), opened, placement, tell=told.append)
+    lab.run(replace(plan, jobs=jobs), opened, tell=told.append)
     (sentence,) = told
     assert sentence.startswith("sweep Cell(number=1, size=10, seconds=0.0): expected 0.0 s, running for ")
 
@@ -72,7 +72,7 @@ def test_cells_without_end_are_refused_in_words(sweep, store, offtangent, monkey
     sweep.path.write_text(text.replace("return [Cell(number, size, seconds) for number in range(count)]", endless))
     told = offtangent("run", sweep.path, "--profile", "smoke", "--out", store, "--on", "local")
     assert told.status == 2
-    assert "sweep: cells gives more than 1,000 cells for the profile 'smoke'" in told.err.replace("\n", " ")
+    assert "sweep: cells(config) gives more than 1,000 cells for the profile 'smoke'" in told.err.replace("\n", " ")
 
 
 def test_a_worker_s_own_child_that_lives_on_does_not_hide_its_death(write_sweep, store, tmp_path):
@@ -100,8 +100,8 @@ def test_a_script_that_does_not_ask_whether_it_is_main_does_not_go_on_in_its_wor
 from pathlib import Path
 from offtangent import lab
 store = lab.Store.open(Path({str(store)!r}))
-plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store)
-(outcome,) = lab.run(plan, store, lab.Placement("processes", "1"))
+plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store, lab.Placement("processes", "1"))
+(outcome,) = lab.run(plan, store)
 with open({str(log)!r}, "a") as file:
     file.write(outcome.failures[0][1].error)
 """)

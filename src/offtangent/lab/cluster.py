@@ -15,6 +15,8 @@ from offtangent.lab.workers import ClusterLost, Workers
 ASK = 2.0  # seconds between questions to the scheduler
 SILENT = 30.0  # seconds after which one that does not answer is taken for lost, and the want of workers is told
 CLOSE = 5.0  # seconds for a farewell
+# Loggers that tell of a lost connection with tracebacks; `Cluster` tells it without.
+LOUD = ("distributed.client", "tornado.application")
 
 
 class Cluster(Workers):
@@ -86,7 +88,8 @@ def connected(address: str) -> Iterator[Cluster]:
             f"--on dask:{address} is no address of a Dask scheduler ({error}). It is like dask:tcp://127.0.0.1:8786."
         ) from None
     _knock(address)
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # `Cluster` tells it without tracebacks
+    for name in LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout="10s", set_as_default=False)
     except Exception as error:
