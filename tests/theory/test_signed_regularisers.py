@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
+from offtangent._host import on_host
 from offtangent.data import sphere
 from offtangent.networks import TwoLayer
 from offtangent.theory.feature_forms import FeatureForms
 from offtangent.theory.features import FeatureCovariance
-from offtangent.theory.host import on_host
 from offtangent.theory.regularisers import R1, R2, R3
 from offtangent.theory.signed_regularisers import SignedRegularisers, neuron_outputs, sign_energy
 from offtangent.theory.signs import all_signs, in_float64

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
+from offtangent._host import on_host
 from offtangent.data import LowDegreePlusSparse, sphere
 from offtangent.networks import TwoLayer
 from offtangent.special import activation, shifted
 from offtangent.taylor import expand
 from offtangent.theory.expressivity import quadratic_part
-from offtangent.theory.host import on_host
 from offtangent.theory.sphere_expressivity import SphereRidge, express_sparse
 
 SIGMOID = shifted("sigmoid", 1.0)

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
-from offtangent.kernels.pairs import AnyArray, Pair, pair_of, polar
+from offtangent.kernels.pairs import Pair, pair_of, polar
 
 NEAR = 1e-3  # from 1 − |cos| below this on, it is measured by chords: a product of matrices would lose 4 digits
 PAIRS_AT_ONCE = 1 << 16

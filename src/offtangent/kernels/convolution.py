@@ -30,10 +30,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.kernels.moments import relu_moments
-from offtangent.kernels.pairs import AnyArray, Pair
+from offtangent.kernels.pairs import Pair
 
 AT_ONCE = 1 << 20  # numbers in a tile of the exact matrix, over all positions
 

@@ -8,13 +8,11 @@ Arora et al. (2019), Section 3.4: H = ZᵀZ, with the gradient of Φ equal to Z(
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
-
-AnyArray = Array | np.ndarray
 
 
 def tangent_gram(net: TwoLayer, W: Float[AnyArray, "d m"], X: Float[AnyArray, "n d"]) -> Float[Array, "n n"]:

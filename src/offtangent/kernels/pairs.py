@@ -14,8 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-AnyArray = Array | np.ndarray
-
 # arcsin x = x P(2x²) for 0 ≤ x ≤ √½: the minimax polynomial of degree 7, whose relative error of 2.0e-8 is a third of
 # float32's rounding.
 ARC = (

@@ -28,12 +28,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
 from offtangent.theory.landscape import _clean_terms, _randomised_terms
 from offtangent.theory.randomised import CleanRisk, RandomisedRisk
 from offtangent.theory.signs import check_weights, in_float64, quadratic_expansion, standard_error
 
-AnyArray = Array | np.ndarray
 CUBIC = (0.5, 1.0, 1.0)  # C₁, C₂, C₃ of relu³/6
 
 

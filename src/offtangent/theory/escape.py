@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.networks import TwoLayer
 from offtangent.taylor.two_layer import OnInputs
@@ -20,8 +20,6 @@ from offtangent.theory.eigenbases import Basis
 from offtangent.theory.feature_blocks import Blocks
 from offtangent.theory.features import FeatureCovariance
 from offtangent.theory.signs import check_dim, check_net, quadratic_expansion
-
-AnyArray = Array | np.ndarray
 
 
 class Movement(eqx.Module):

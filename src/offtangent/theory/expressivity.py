@@ -22,10 +22,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError, a_kind
+from offtangent._host import on_host
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.networks import TwoLayer
 from offtangent.theory._checks import check_bound
-from offtangent.theory.host import on_host
 from offtangent.theory.random_features import (
     check_degree,
     random_feature_energy,
@@ -35,7 +36,6 @@ from offtangent.theory.random_features import (
 )
 from offtangent.theory.signs import check_dim, check_net, check_weights
 
-AnyArray = Array | np.ndarray
 BLOCK = 2**24  # entries of the n × m tables held at once: 128 MiB each in float64
 ON_SPHERE = 1e-5  # how far ‖x‖/B_x may be from one: inputs may come in float32
 

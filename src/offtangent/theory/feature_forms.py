@@ -10,13 +10,12 @@ With P = Π_{≤r} on the first r eigenvectors of a feature covariance Σ and x�
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from offtangent._types import AnyArray
 from offtangent.theory.features import FeatureCovariance, Samples
 from offtangent.theory.signs import check_weights
 from offtangent.theory.tangent import TangentFeatures, fold
-
-AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
@@ -30,7 +31,6 @@ from offtangent.theory._checks import check_bound
 from offtangent.theory.averages import Average
 from offtangent.theory.expressivity import curvatures
 
-AnyArray = Array | np.ndarray
 ENUMERATED = 12  # inputs up to which all signs are tried
 CHUNK = 2**22  # entries of the tables that one chunk of neurons or inputs takes: 32 MiB
 

@@ -20,6 +20,7 @@ import scipy.sparse.linalg
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.keys import check_count
 from offtangent.linalg import Spectrum
 from offtangent.networks import TwoLayer
@@ -30,7 +31,6 @@ from offtangent.theory.signs import check_weights
 from offtangent.theory.sphere_features import SphereCovariance, series_tail
 from offtangent.theory.tangent import TangentFeatures, fold, unfold
 
-AnyArray = Array | np.ndarray
 DENSE = 1500  # folded weights up to which all eigenpairs are found at once
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int8, Key
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs, check_labels
 from offtangent.data.keys import check_count, check_key
 from offtangent.data.targets import LowDegreePlusSparse
@@ -30,8 +31,6 @@ from offtangent.theory.penalties import LANDSCAPE_CONSTANT
 from offtangent.theory.regulariser_choice import RegulariserSizes
 from offtangent.theory.signed_regularisers import SignedRegularisers, SignMeans
 from offtangent.theory.sphere_expressivity import SparseExpression, express_sparse
-
-AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

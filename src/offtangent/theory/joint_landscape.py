@@ -18,22 +18,21 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from offtangent._errors import InputError, a_kind
+from offtangent._host import on_host
+from offtangent._types import AnyArray
 from offtangent.special.losses import Loss, loss_contract
 from offtangent.theory.certificates import Certificate
 from offtangent.theory.expressivity import column_norm
 from offtangent.theory.feature_forms import FeatureForms, FeatureImage
-from offtangent.theory.host import on_host
 from offtangent.theory.joint_expressivity import JointExpression
 from offtangent.theory.joint_risk import Model, check_strengths, loss_on_host
 from offtangent.theory.landscape import LandscapeInequality
 from offtangent.theory.penalties import LANDSCAPE_CONSTANT
 from offtangent.theory.regulariser_choice import RegulariserSizes
 from offtangent.theory.signs import check_weights
-
-AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True)

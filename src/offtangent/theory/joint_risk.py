@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_labels
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import Loss, check_loss, check_loss_labels, pseudo_huber
@@ -24,7 +25,6 @@ from offtangent.theory.regulariser_choice import RegulariserSizes
 from offtangent.theory.regularisers import R1, R2, R3
 from offtangent.theory.signs import check_dim, quadratic_expansion
 
-AnyArray = Array | np.ndarray
 BLOCK = 1024
 Model = Literal["network", "quadratic"]
 

@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int8
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import Loss, loss_contract
 from offtangent.theory.certificates import Certificate
@@ -35,8 +36,6 @@ from offtangent.theory.penalties import (
 )
 from offtangent.theory.randomised import CleanRisk, RandomisedRisk, halves
 from offtangent.theory.signs import check_weights, in_float64, over_signs, standard_error
-
-AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError
+from offtangent._host import on_host
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
@@ -28,10 +30,7 @@ from offtangent.networks.two_layer import check_displacement
 from offtangent.special import Activation, hermite_coefficients
 from offtangent.taylor import expand
 from offtangent.taylor.two_layer import OnInputs, TwoLayerExpansion
-from offtangent.theory.host import on_host
 from offtangent.theory.signs import check_dim, check_net
-
-AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.theory._checks import check_bound
-
-AnyArray = Array | np.ndarray
 
 
 def movement_radius(n: int, width: float | int, *, smallest: float, residual: float) -> float:

@@ -11,13 +11,11 @@ import math
 from dataclasses import dataclass
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.theory._checks import check_bound
-
-AnyArray = Array | np.ndarray
 
 LANDSCAPE_CONSTANT = 378 * (14 / 5) ** 3
 """C ≈ 8297.9 of Corollary 3: Appendix B.5 with α = 5/14. It is attained (m = 1, w ∥ w⋆, ‖w‖² = 8.4‖w⋆‖²)."""

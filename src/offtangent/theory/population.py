@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_labels
 from offtangent.data.keys import check_count, check_key
 from offtangent.networks import TwoLayer
@@ -26,7 +27,6 @@ from offtangent.theory.averages import Average
 from offtangent.theory.randomised import halves, sample_losses
 from offtangent.theory.signs import check_dim, check_weights, quadratic_expansion
 
-AnyArray = Array | np.ndarray
 Pairs = tuple[AnyArray, AnyArray]
 Source = Callable[..., Pairs] | Pairs  # draw(n, key=...) gives n pairs; or held-out pairs
 Losses = Callable[[Array, Array, Array], Array]  # of inputs, labels and a key

@@ -20,13 +20,13 @@ import operator
 from collections import deque
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.special.hermite import hermite_times
 from offtangent.theory._checks import check_bound
 
-AnyArray = Array | np.ndarray
 Vector = Float[AnyArray, "d"]
 
 

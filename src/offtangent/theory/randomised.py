@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int8, Key
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_labels
 from offtangent.networks import TwoLayer
 from offtangent.networks.two_layer import check_displacement
@@ -38,8 +39,6 @@ from offtangent.theory.signs import (
     quadratic_expansion,
     standard_error,
 )
-
-AnyArray = Array | np.ndarray
 
 
 class RandomisedRisk(eqx.Module):

@@ -15,10 +15,10 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Key
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.data.keys import check_count, check_key
 from offtangent.networks import TwoLayer
 from offtangent.theory.eigenbases import Basis
@@ -26,8 +26,6 @@ from offtangent.theory.features import FeatureCovariance, Samples
 from offtangent.theory.penalties import penalty
 from offtangent.theory.sphere_features import SphereCovariance
 from offtangent.theory.tangent import LinearPart, TangentFeatures, fold
-
-AnyArray = Array | np.ndarray
 
 
 class Regulariser(eqx.Module):

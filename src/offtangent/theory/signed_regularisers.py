@@ -15,17 +15,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array, Float, Int8
+from jaxtyping import Float, Int8
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
 from offtangent.special.sphere import harmonic_coefficients
 from offtangent.theory.features import FeatureCovariance, Samples
 from offtangent.theory.signs import check_weights
 from offtangent.theory.sphere_features import has_unit_columns
 from offtangent.theory.tangent import ROOT, TangentFeatures, fold, unfold
-
-AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int8, Key
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
@@ -25,7 +26,6 @@ from offtangent.networks.two_layer import check_displacement
 from offtangent.taylor import expand
 from offtangent.taylor.two_layer import TwoLayerExpansion
 
-AnyArray = Array | np.ndarray
 Module = TypeVar("Module", bound=eqx.Module)
 ENUMERATED = 12  # the largest width whose 2^m signs are all taken
 CHUNK = 1 << 22  # numbers held at once while signs are gone through

@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError, a_kind
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.data.keys import check_count
 from offtangent.data.targets import LowDegreePlusSparse
@@ -39,7 +40,6 @@ from offtangent.theory.expressivity import check_on_sphere, column_norm, quadrat
 from offtangent.theory.signs import check_net
 from offtangent.theory.sphere_features import has_unit_columns
 
-AnyArray = Array | np.ndarray
 NOTHING = 1e-12  # of √E[σ''²]: ten times the quadrature's tolerance, below which λ_j √B(d, j) cannot be told from zero
 UNIT = 1e-9  # how far ‖β‖ may be from one
 

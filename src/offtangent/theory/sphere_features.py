@@ -18,9 +18,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.data.keys import check_count
 from offtangent.networks import TwoLayer
 from offtangent.special import Activation
@@ -28,7 +29,6 @@ from offtangent.special.sphere import gegenbauers, harmonic_coefficients, harmon
 from offtangent.theory.signs import check_net
 from offtangent.theory.tangent import folded_scale, folded_start
 
-AnyArray = Array | np.ndarray
 UNIT = 1e-5  # how far from 1 the length of a column of W₀ may be, in float32
 AT_ONCE = 1 << 14  # entries of a table for which all polynomials are held
 

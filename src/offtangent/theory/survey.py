@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from offtangent._errors import InputError
+from offtangent._types import AnyArray
 from offtangent.theory.closeness import Closeness, closeness_of, known_constants, measure
 from offtangent.theory.landscape import LandscapeInequality
 from offtangent.theory.penalties import LANDSCAPE_CONSTANT
 from offtangent.theory.randomised import RandomisedRisk
 from offtangent.theory.signs import in_float64, standard_error
 
-AnyArray = Array | np.ndarray
 CHUNK = 1 << 24  # numbers held at once while points are gone through
 
 

@@ -17,14 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._host import on_host
+from offtangent._types import AnyArray
 from offtangent.data.checks import check_inputs
 from offtangent.networks import TwoLayer
 from offtangent.networks.two_layer import check_displacement
 from offtangent.special.activations import Elementwise
-from offtangent.theory.host import on_host
 from offtangent.theory.signs import check_dim, check_net
 
-AnyArray = Array | np.ndarray
 AT_ONCE = 1 << 23  # slopes that the host holds at once
 
 ROOT = 0.5**0.5

@@ -22,12 +22,12 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from offtangent import data
+from offtangent._host import on_host
 from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import coupling_report
 from offtangent.report import Figure
 from offtangent.theory import RidgePower, column_norm, express, initial_norm_bound, quadratic_part
-from offtangent.theory.host import on_host
 
 ACTIVATIONS = ("relu3", "softplus")
 DELTA = 0.1  # of eq. (4)

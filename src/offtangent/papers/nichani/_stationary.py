@@ -17,6 +17,7 @@ import optax
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
+from offtangent._host import on_host
 from offtangent.data import LowDegreePlusSparse
 from offtangent.networks import TwoLayer
 from offtangent.special import activation, shifted
@@ -29,7 +30,6 @@ from offtangent.theory import (
     express_jointly,
     regulariser_choice,
 )
-from offtangent.theory.host import on_host
 from offtangent.theory.joint_risk import loss_on_host
 from offtangent.theory.signs import in_float64
 from offtangent.training import perturbed_descent
