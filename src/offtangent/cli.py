@@ -156,6 +156,7 @@ def run(
     from offtangent.lab.records import record_of, too_large
     from offtangent.lab.worker import sharing_settings
 
+    folder = Path(os.path.abspath(folder))  # whatever folder a user's file changes to
     experiments = lab.select(selectors or [], _experiments())
     lab.check_profile(profile, experiments)
     store = lab.Store.open(folder)

@@ -72,13 +72,19 @@ def test_named_files_are_passed_over(reads):
 
 def test_only_reading_below_the_folder_counts_and_only_of_data(tmp_path):
     below, out = tmp_path / "here", tmp_path / "here" / "out"
-    for path in (below / "read.txt", below / "code.py", below / "site-packages" / "x.txt", out / "y", tmp_path / "z"):
+    for path in (
+        below / "read.txt",
+        below / "code.pyc",
+        below / "site-packages" / "x.txt",
+        out / "cells" / "y",
+        tmp_path / "z",
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
     with watching(below) as watch:
         for path in below.rglob("*.*"):
             path.read_text()
-        (out / "y").read_text()
+        (out / "cells" / "y").read_text()
         (tmp_path / "z").read_text()
         (below / "written.txt").write_text("")
         os.close(os.open(below, os.O_RDONLY))

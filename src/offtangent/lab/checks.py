@@ -12,10 +12,17 @@ from dataclasses import dataclass, field
 from offtangent.lab.scopes import Names
 from offtangent.lab.sources import SCOPES, Definition, External, is_text
 
+# What code may be asked by raising, instead of being told that its input is refused.
+SIGNALS = frozenset((
+    "StopIteration", "StopAsyncIteration", "GeneratorExit", "KeyboardInterrupt", "SystemExit", "AttributeError",
+    "LookupError", "IndexError", "KeyError", "BaseException", "Exception", "ImportError", "OSError",
+    "NotImplementedError",
+))  # fmt: skip
 LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
 MUTATORS = frozenset((
     "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "register",
-    "remove", "reverse", "setdefault", "sort", "update", "write", "writelines", "__setitem__", "__setattr__",
+    "remove", "reverse", "setdefault", "sort", "update", "write", "writelines", "__setitem__", "__setattr__", "fill",
+    "itemset", "partition", "put", "push", "resize", "setfield", "setflags",
 ))  # fmt: skip
 PURE_BUILTINS = frozenset((
     "abs", "all", "any", "bool", "bytes", "callable", "chr", "complex", "dict", "divmod", "enumerate", "float",
@@ -24,8 +31,8 @@ PURE_BUILTINS = frozenset((
     "tuple", "type", "zip",
 ))  # fmt: skip
 PURE_METHODS = frozenset((
-    "all", "any", "argmax", "argmin", "astype", "copy", "count", "diagonal", "difference", "dot", "endswith",
-    "exists", "format", "get", "index", "intersection", "is_dir", "is_file", "is_integer", "isascii", "isdigit",
+    "all", "any", "argmax", "argmin", "astype", "diagonal", "difference", "dot", "endswith",
+    "exists", "format", "intersection", "is_dir", "is_file", "is_integer", "isascii", "isdigit",
     "isdisjoint", "isidentifier", "issubset", "issuperset", "item", "items", "join", "keys", "lower", "lstrip",
     "max", "mean", "min", "partition", "ravel", "reshape", "rpartition", "rsplit", "rstrip", "split", "startswith",
     "strip", "sum", "title", "tolist", "transpose", "union", "upper", "values",
@@ -38,6 +45,12 @@ IMPURE = (
     "numpy.random.", "numpy.copyto", "numpy.fill_diagonal", "numpy.place", "numpy.put", "numpy.save", "numpy.set",
     "numpy.load", "numpy.nditer",
 )  # fmt: skip
+
+
+GOING_THROUGH = frozenset((
+    "all", "any", "dict", "enumerate", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple", "zip",
+))  # fmt: skip
+CHANGING = (*IMPURE, "heapq.", "bisect.insort", "random.shuffle", "operator.setitem", "operator.i", "sys.modules")
 
 
 @dataclass
@@ -55,7 +68,7 @@ class Checks:
             case ast.If():
                 branches = (branch for branch in (node.body, node.orelse) if branch)
                 return self.is_pure(node.test, names) and all(self._only_raises(one, names) for one in branches)
-            case ast.For(orelse=[]):
+            case ast.For(orelse=[]) if not names.is_used_up(node.iter):
                 kept = self._is_private(node.target, node, names)
                 return kept and self.is_pure(node.iter, names) and self._only_raises(node.body, names)
             case ast.Expr(value=ast.Call() as call):
@@ -66,7 +79,26 @@ class Checks:
     def _only_raises(self, body: list[ast.stmt], names: Names) -> bool:
         if all(self.is_check(one, names) or is_text(one) or isinstance(one, ast.Pass) for one in body):
             return True
-        return _always_raises(body) and not any(isinstance(part, LEAVES) for one in body for part in ast.walk(one))
+        parts = [part for one in body for part in ast.walk(one)]
+        refuses = all(self._refuses(part, names) for part in parts if isinstance(part, ast.Raise))
+        return refuses and _always_raises(body) and not any(isinstance(part, LEAVES) for part in parts)
+
+    @staticmethod
+    def _refuses(node: ast.Raise, names: Names) -> bool:
+        """Whether what is raised says that input is refused, and is no way of answering."""
+        error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if error is None:
+            return False
+        meaning, rest = names.resolve(error)
+        if isinstance(meaning, Definition) and not rest:  # a class of the project, by what it is a kind of
+            bases = [base for one in meaning.statements if isinstance(one, ast.ClassDef) for base in one.bases]
+            above = Names(meaning.module)
+            return bool(bases) and all(
+                isinstance(base, ast.Name) and above.meaning(base.id) is None and base.id not in SIGNALS - {"Exception"}
+                for base in bases
+            )
+        builtin = meaning is None and isinstance(error, ast.Name) and not names.is_local(error.id)
+        return builtin and isinstance(error, ast.Name) and error.id not in SIGNALS
 
     def _is_private(self, target: ast.expr, loop: ast.stmt, names: Names) -> bool:
         """Whether a loop's variables are read in the loop alone; names of a comprehension may hide one that is not."""
@@ -84,6 +116,8 @@ class Checks:
             ):
                 return False
             if isinstance(part, ast.Call) and not self._called(part, names, returns=True):
+                return False
+            if any(map(names.is_used_up, _gone_through(part))):
                 return False
         return True
 
@@ -132,7 +166,7 @@ class Checks:
             case ast.If():
                 inner = [*node.body, *node.orelse]
                 return self.is_pure(node.test, names, walrus=True) and self._harmless(inner, names, returns)
-            case ast.For():
+            case ast.For() if not names.is_used_up(node.iter):
                 inner = [*node.body, *node.orelse]
                 plain = _is_plain(node.target) and self.is_pure(node.iter, names, walrus=True)
                 return plain and self._harmless(inner, names, returns)
@@ -140,6 +174,25 @@ class Checks:
                 handlers = [one for handler in node.handlers for one in handler.body]
                 return self._harmless([*node.body, *handlers, *node.orelse, *node.finalbody], names, returns)
         return is_text(node) or self.is_check(node, names)
+
+    @staticmethod
+    def is_class(found: Definition) -> bool:
+        """Whether a name stands for a class of the project."""
+        return any(isinstance(one, ast.ClassDef) for one in found.statements)
+
+    def swallows(self, found: Definition) -> bool:
+        """Whether something of the project may drop what is raised in its block, or by a function it is given.
+
+        It does if it catches, or if its `__exit__` answers.
+        """
+        parts = [part for one in found.statements for part in ast.walk(one)]
+        handlers = [one for part in parts if isinstance(part, ast.Try | ast.TryStar) for one in part.handlers]
+        if any(goes_on(one.body) for one in handlers):
+            return True
+        exits = [one for one in parts if isinstance(one, ast.FunctionDef) and one.name in ("__exit__", "__aexit__")]
+        if self.is_class(found) and not exits:
+            return True  # inherited from who knows where
+        return any(isinstance(part, ast.Return) and part.value is not None for one in exits for part in ast.walk(one))
 
     def fills(self, found: Definition) -> bool:
         """Whether calling something of the project may change what is not its own, such as a registry."""
@@ -183,6 +236,26 @@ def _always_raises(body: list[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return bool(last.orelse) and _always_raises(last.body) and _always_raises(last.orelse)
     return isinstance(last, ast.Raise)
+
+
+def _gone_through(part: ast.AST) -> list[ast.expr]:
+    """What evaluating this goes through from end to end."""
+    match part:
+        case ast.comprehension(iter=one):
+            return [one]
+        case ast.Call(func=ast.Name(id=name), args=given) if name in GOING_THROUGH:
+            return [one.value if isinstance(one, ast.Starred) else one for one in given]
+        case ast.Compare(ops=ops, comparators=given):
+            return [one for op, one in zip(ops, given, strict=True) if isinstance(op, ast.In | ast.NotIn)]
+        case ast.Starred(value=one):
+            return [one]
+    return []
+
+
+def goes_on(body: list[ast.stmt]) -> bool:
+    """Whether code goes on after these statements of a handler, on some way through them."""
+    inside = any(isinstance(part, LEAVES) for one in body for part in ast.walk(one))
+    return inside or not _always_raises(body)
 
 
 def _is_plain(target: ast.expr) -> bool:

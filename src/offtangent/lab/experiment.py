@@ -19,8 +19,8 @@ import itertools
 import json
 import math
 import os
-import sys
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,10 +36,12 @@ from offtangent.lab.asking import asking, shown
 from offtangent.lab.claims import Claim
 from offtangent.lab.costs import Cost
 from offtangent.lab.fingerprint import Fingerprint, fingerprint
+from offtangent.lab.importing import Loaded, load
 from offtangent.lab.machinery import checksums, machinery_of
 from offtangent.lab.naming import check_name
 from offtangent.lab.results import Results
-from offtangent.lab.watching import Watch, watching
+from offtangent.lab.sources import content_of
+from offtangent.lab.watching import Watch
 from offtangent.report import Figure
 
 MOST_CELLS = 1_000_000  # in a profile: a generator that never ends must not fill the memory
@@ -57,7 +59,28 @@ class Experiment:
 
     @cached_property
     def module(self) -> ModuleType:
-        return _import_file(Path(self.where)) if self.where.endswith(".py") else importlib.import_module(self.where)
+        return self._loaded.module if self._loaded else importlib.import_module(self.where)
+
+    @cached_property
+    def _loaded(self) -> Loaded | None:
+        """A user's own file, as it was when it was first asked for."""
+        return load(Path(self.where)) if self.where.endswith(".py") else None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the files that were loaded, and those that the fingerprint was made of, are still the same."""
+        same = all(content_of(path) == content for path, content in self._files.items())
+        return self._loaded is None or (self._loaded.is_current and same)
+
+    @contextmanager
+    def _asking(self, question: str) -> Iterator[None]:
+        """Ask the module something: its exceptions become sentences, and its imports come from beside it."""
+        with asking(self.where, question), self.at_home():
+            yield
+
+    def at_home(self) -> AbstractContextManager[None]:
+        """Where code of the module runs: it imports what lies beside it."""
+        return self._loaded.at_home() if self._loaded else nullcontext()
 
     @cached_property
     def file(self) -> Path:
@@ -91,7 +114,7 @@ class Experiment:
         """The profile's cells: none of them only where data sets are absent."""
         if profile not in self.module.PROFILES:
             raise InputError(f"{self.name} has no profile {profile!r}; it has {', '.join(self.profiles)}.")
-        with asking(self.where, "cells(config)"):
+        with self._asking("cells(config)"):
             found = self.module.cells(self.module.PROFILES[profile])
             if isinstance(found, str | dict) or not isinstance(found, Iterable):
                 raise InputError(
@@ -106,7 +129,9 @@ class Experiment:
                 )
             for cell in cells:
                 try:
-                    fields_of(cell)
+                    fields = fields_of(cell)
+                    if fields_of(rebuild(self, type(cell).__name__, fields)) != fields:
+                        raise InputError(f"{name_of(cell)} is another cell when it is made of its fields again.")
                 except InputError as error:
                     raise InputError(f"{self.name}: cells(config) gave a wrong one. {error}") from None
         if not cells and not self.absent(profile):
@@ -117,25 +142,26 @@ class Experiment:
 
     def run(self, cell: Cell) -> xr.Dataset:
         """A cell's result. What is raised goes to the worker, which tells it with its traceback."""
-        result = self.module.run(cell)
+        with self.at_home():
+            result = self.module.run(cell)
         if not isinstance(result, xr.Dataset):
             raise TypeError(f"run({name_of(cell)}) returned {a_kind(result)}; it must return an xarray.Dataset")
         check_result(result)
         return result
 
     def claims(self, results: Results) -> list[Claim]:
-        with asking(self.where, "claims(results)"):
+        with self._asking("claims(results)"):
             return claims_of(self.module.claims(results))
 
     def draw(self, results: Results) -> list[Figure]:
-        with asking(self.where, "draw(results)"):
+        with self._asking("draw(results)"):
             return figures_of(self.module.draw(results))
 
     def cost(self, cell: Cell) -> Cost | None:
         counted = getattr(self.module, "cost", None)
         if counted is None:
             return None
-        with asking(self.where, f"cost({name_of(cell)})"):
+        with self._asking(f"cost({name_of(cell)})"):
             return cost_of(counted(cell), f"{self.name}: cost({name_of(cell)})")
 
     def datasets(self, cell: Cell) -> tuple[str | Path, ...]:
@@ -143,30 +169,35 @@ class Experiment:
         named = getattr(self.module, "datasets", None)
         if named is None:
             return ()
-        with asking(self.where, f"datasets({name_of(cell)})"):
+        with self._asking(f"datasets({name_of(cell)})"):
             return names_of(named(cell), f"{self.name}: datasets({name_of(cell)})", (str, Path))
 
     def unnamed(self, watch: Watch, cell: Cell, results: Path) -> tuple[str, ...]:
         """What a cell, or the file as it was imported, has read beside the file and `datasets(cell)` does not name."""
         from offtangent.data.catalogue import NAMES, data_folder
 
-        watch.opened |= _OPENED.get(self.module.__name__, frozenset())
+        watch.opened |= self._loaded.opened if self._loaded else set()
         if not watch.opened:
             return ()
         named = [data_folder() if one in NAMES else self.file.parent / one for one in self.datasets(cell)]
-        return tuple(str(path) for path in watch.unnamed(named, results))
+        loaded = self._loaded.contents if self._loaded else {}
+        return tuple(str(path) for path in watch.unnamed([*named, *loaded], results))
 
     def absent(self, profile: str) -> tuple[str, ...]:
         """Data sets the profile would use and this machine does not have."""
         missing = getattr(self.module, "absent", None)
         if missing is None:
             return ()
-        with asking(self.where, "absent(config)"):
+        with self._asking("absent(config)"):
             return names_of(missing(self.module.PROFILES[profile]), f"{self.name}: absent(config)")
 
     def fingerprint(self, *kinds: str) -> Fingerprint:
         """The hash of the code that makes the numbers of these classes of cells."""
         return fingerprint(self.file, kinds)
+
+    @cached_property
+    def _files(self) -> dict[Path, bytes]:
+        return {}
 
     @cached_property
     def _machinery(self) -> dict[str, dict[str, str]]:
@@ -178,8 +209,12 @@ class Experiment:
         It is what was found when first asked for, as is the module: a file that changes under a run is another one.
         """
         if kind not in self._machinery:
-            with asking(self.where, "reading the code that run reaches"):
-                self._machinery[kind] = machinery_of(self.fingerprint(kind))
+            with self._asking("reading the code that run reaches"):
+                found = self.fingerprint(kind)
+                if self._loaded:
+                    self._loaded.check(found.files)
+                self._files.update(found.files)
+                self._machinery[kind] = machinery_of(found)
         return self._machinery[kind]
 
     def key(self, cell: Cell, threads: str) -> str:
@@ -200,7 +235,7 @@ class Experiment:
             "threads": threads,
         }
         if datasets := self.datasets(cell):
-            with asking(self.where, "reading what datasets(cell) names"):
+            with self._asking("reading what datasets(cell) names"):
                 facts["data"] = checksums(datasets, self.file.parent)
         return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
@@ -271,6 +306,13 @@ def check_experiment(experiment: Experiment) -> None:
             module = experiment.module
     except InputError as error:
         raise InputError(f"{experiment.where} cannot be imported. {error}") from error
+    with asking(experiment.where, "looking for what an experiment has"):
+        _check_parts(experiment, module)
+        for profile in module.PROFILES:
+            check_name(profile, f"{experiment.where}: a profile")
+
+
+def _check_parts(experiment: Experiment, module: ModuleType) -> None:
     missing = [part for part in PARTS if not hasattr(module, part)]
     if missing:
         raise InputError(
@@ -284,34 +326,6 @@ def check_experiment(experiment: Experiment) -> None:
             )
     if not isinstance(module.PROFILES, Mapping) or not module.PROFILES:
         raise InputError(f"{experiment.where}: PROFILES must map names of profiles to configurations.")
-    for profile in module.PROFILES:
-        check_name(profile, f"{experiment.where}: a profile")
-
-
-def _import_file(path: Path) -> ModuleType:
-    content = path.read_bytes()  # in the name: a worker that lives long must not run what the file once was
-    name = f"offtangent_user_{hashlib.sha256(str(path).encode() + content).hexdigest()[:12]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    beside = str(path.parent)
-    try:
-        sys.path.insert(0, beside)
-        with watching(path.parent) as watch:
-            exec(compile(content, path, "exec"), module.__dict__)  # what was read; its bytecode may be of an older file
-        _OPENED[name] = frozenset(watch.opened)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    finally:
-        sys.path.remove(beside)
-    return module
-
-
-_OPENED: dict[str, frozenset[str]] = {}  # by module: what a user's file opened when it was imported
 
 
 def rebuild(experiment: Experiment, kind: str, fields: Mapping[str, Any]) -> Cell:
@@ -319,4 +333,7 @@ def rebuild(experiment: Experiment, kind: str, fields: Mapping[str, Any]) -> Cel
     cell_type = getattr(experiment.module, kind, None)
     if not (isinstance(cell_type, type) and dataclasses.is_dataclass(cell_type)):
         raise InputError(f"{experiment.name} has no cells of a class {kind!r}.")
-    return cast(Cell, cell_type(**fields))
+    try:
+        return cast(Cell, cell_type(**fields))
+    except TypeError as error:  # a field that __init__ does not take
+        raise InputError(f"A cell of the class {kind!r} cannot be made of its fields: {error}.") from None

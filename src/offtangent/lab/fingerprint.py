@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 import offtangent
-from offtangent.lab.checks import Checks
+from offtangent.lab.checks import CHANGING, MUTATORS, Checks
 from offtangent.lab.forms import Form, Node, Writer
 from offtangent.lab.scopes import Names
-from offtangent.lab.sources import Definition, External, Module, Project
+from offtangent.lab.sources import Definition, External, Module, Project, content_of
 
 PACKAGE = Path(offtangent.__file__).parent
 NOT_NUMBERS = ("lab", "report", "cli", "__main__")  # rooms whose loading does nothing to numbers
@@ -47,7 +47,8 @@ def fingerprint(path: Path, kinds: Iterable[str] = (), *, package: Path = PACKAG
     """
     asked = (path, tuple(sorted(set(kinds))), package)
     known = _KNOWN.get(asked)
-    if known is None or any(_content(file) != content for file, content in known.files.items()):
+    # Users' files are looked at again at every question, since they change under a long run.
+    if known is None or any(content_of(file) != content for file, content in known.files.items()):
         known = _KNOWN[asked] = _compute(*asked)
     return known
 
@@ -64,15 +65,7 @@ def _compute(path: Path, kinds: Sequence[str], package: Path) -> Fingerprint:
     roots = [module.look_up(name) or Definition(module, "*") for name in ("run", *kinds)]
     found = graph.fingerprint(module, [one for one in roots if not isinstance(one, External)])
     own = [] if inside else [one.path for one in project.known.values() if one is not None]
-    return replace(found, files={file: _content(file) for file in own})
-
-
-def _content(path: Path) -> bytes:
-    """A file's checksum; users' files are looked at again at every question, since they change under a long run."""
-    try:
-        return hashlib.sha256(path.read_bytes()).digest()
-    except OSError:
-        return b""
+    return replace(found, files={file: content_of(file) for file in own})
 
 
 @cache
@@ -155,7 +148,9 @@ class Graph:
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
             parts = ast.walk(node.value)
             called = [part.func for part in parts if isinstance(part, ast.Call)]
-            calls = [func for func in called if not self._is_class(names.resolve(func)[0])]
+            calls = [func for func in called if not self._makes(names.resolve(func)[0])]
+            if any(self._changes(part, names) for part in ast.walk(node.value) if isinstance(part, ast.Call)):
+                return True
         else:
             return False
         for func in calls:
@@ -167,6 +162,16 @@ class Graph:
             ):
                 return True
         return False
+
+    @staticmethod
+    def _changes(call: ast.Call, names: Names) -> bool:
+        """Whether a call may change something that has a name in a module: `_ = table.append(row)`."""
+        if any(word.arg == "out" for word in call.keywords):
+            return True
+        meaning, rest = names.resolve(call.func)
+        if isinstance(meaning, External):
+            return meaning.name.startswith(CHANGING)
+        return isinstance(meaning, Definition) and bool(rest) and rest[-1] in MUTATORS
 
     @staticmethod
     def _note(rest: Sequence[str], node: ast.stmt) -> bool:
@@ -186,8 +191,8 @@ class Graph:
         return False
 
     @staticmethod
-    def _is_class(meaning: object) -> bool:
-        return isinstance(meaning, Definition) and any(isinstance(one, ast.ClassDef) for one in meaning.statements)
+    def _makes(meaning: object) -> bool:
+        return isinstance(meaning, Definition) and Checks.is_class(meaning)
 
     def _form(self, node: Node) -> Form:
         if self.library is not None and self.definitions[node].module.project is self.library.project:

@@ -8,15 +8,30 @@ name, so that neither a moved module nor another way of importing it makes a dif
 import ast
 from dataclasses import dataclass, field
 
-from offtangent.lab.checks import Checks
+from offtangent.lab.checks import LEAVES, Checks, goes_on
 from offtangent.lab.scopes import Names
 from offtangent.lab.sources import COMPREHENSIONS, Definition, External, Module, is_text
 
-UNFOLLOWED = frozenset(("globals", "locals", "vars", "eval", "exec", "compile", "__import__"))
+UNFOLLOWED = frozenset(("globals", "locals", "vars"))
 UNFOLLOWED_ATTRIBUTES = frozenset(("__subclasses__", "__globals__", "__dict__"))
-IMPORTERS = ("importlib.import_module", "importlib.util", "importlib.machinery", "runpy.", "pkgutil.", "sys.modules")
+RUNNERS = frozenset(("eval", "exec", "compile", "__import__"))  # of text that may name anything
+READERS = ("inspect.", "typing.get_type_hints", "ast.")  # of sources and annotations, which no normal form holds
+READ_ATTRIBUTES = frozenset(("__annotations__", "__doc__", "__code__"))
+IMPORTERS = (
+    "pickle.",
+    "dill.",
+    "cloudpickle.",
+    "joblib.load",
+    "importlib.import_module",
+    "importlib.util",
+    "importlib.machinery",
+    "runpy.",
+    "pkgutil.",
+    "sys.modules",
+)
 # Bases and decorators for which the types in annotations make no difference.
 UNTYPED_BASES = ("equinox.", "typing.", "enum.", "abc.", "collections.abc.", "builtins.", "flax.nnx.", "flax.linen.")
+SWALLOWING = ("contextlib.suppress", "contextlib.ExitStack", "contextlib.AsyncExitStack", "unittest.", "pytest.")
 KEPT_TYPES = frozenset(("ClassVar", "InitVar", "KW_ONLY"))
 
 
@@ -125,6 +140,8 @@ class Writer:
     def _Attribute(self, part: ast.Attribute) -> None:
         if part.attr in UNFOLLOWED_ATTRIBUTES:
             self.refer_whole(self.found.module)
+        if part.attr in READ_ATTRIBUTES:
+            self.put(self.found.module.source)
         self._chain(part)
 
     def _chain(self, part: ast.Name | ast.Attribute) -> None:
@@ -133,6 +150,8 @@ class Writer:
             self.form.externals.add(meaning.name)
             if meaning.name.startswith(IMPORTERS):
                 self._imports_anything()
+            if meaning.name.startswith(READERS):
+                self.put(self.found.module.source)
             self.put(f"<{meaning.name}>")
         elif isinstance(meaning, Module):
             self.refer_whole(meaning)
@@ -146,6 +165,8 @@ class Writer:
         else:
             if part.id in UNFOLLOWED and not self.names.is_local(part.id):
                 self.refer_whole(self.found.module)
+            if part.id in RUNNERS and not self.names.is_local(part.id):
+                self._imports_anything()
             self.put(f"{part.id} ")
 
     def _imports_anything(self) -> None:
@@ -259,13 +280,44 @@ class Writer:
 
     def _Try(self, part: ast.Try | ast.TryStar) -> None:
         """What goes on after an error depends on where errors are raised: checks count inside, and in all it calls."""
-        caught = any(not isinstance(handler.body[-1], ast.Raise) for handler in part.handlers)
+        caught = any(goes_on(handler.body) for handler in part.handlers) or any(
+            isinstance(one, LEAVES) for last in part.finalbody for one in ast.walk(last)
+        )
         before, self.strict = self.strict, self.strict or caught
         self.body(part.body)
         self.strict = before
         self.fields(part, without=("body",))
 
     _TryStar = _Try
+
+    def _Call(self, part: ast.Call) -> None:
+        """A function that catches may call what it is given: there, checks count."""
+        meaning, rest = self.names.resolve(part.func)
+        functions = isinstance(meaning, Definition) and not rest and not self.checks.is_class(meaning)
+        before = self.strict
+        self.strict = before or (functions and isinstance(meaning, Definition) and self.checks.swallows(meaning))
+        self.fields(part)
+        self.strict = before
+
+    def _With(self, part: ast.With | ast.AsyncWith) -> None:
+        """A context may swallow what is raised in it: those that are not known to let it through count as catching."""
+        self.put(f"{type(part).__name__}(")
+        self.node(part.items)
+        before, self.strict = self.strict, self.strict or any(map(self._may_swallow, part.items))
+        self.body(part.body)
+        self.strict = before
+        self.put(")")
+
+    _AsyncWith = _With
+
+    def _may_swallow(self, item: ast.withitem) -> bool:
+        called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+        meaning, rest = self.names.resolve(called)
+        if isinstance(meaning, External):
+            return meaning.name.startswith(SWALLOWING)
+        if isinstance(meaning, Definition) and not rest:
+            return self.checks.swallows(meaning)
+        return not (isinstance(called, ast.Name) and called.id == "open")
 
     def _JoinedStr(self, part: ast.JoinedStr) -> None:
         """Versions of Python cut the plain text of an f-string into different pieces."""

@@ -13,9 +13,9 @@ EVERY = 5.0  # seconds between looks
 def late(name: str, expected: float | None, ran: float) -> str | None:
     """The sentence for something that runs far longer than expected.
 
-    >>> late("fig1 Cell(1)", 20, 600)
+    >>> late("fig1 Cell(1)", 20.0, 600.0)
     'fig1 Cell(1): expected 20 s, running for 10 min 00 s.'
-    >>> late("fig1 Cell(1)", 20, 199), late("fig1 Cell(1)", 0.1, 60), late("fig1 Cell(1)", None, 600)
+    >>> late("fig1 Cell(1)", 20.0, 199.0), late("fig1 Cell(1)", 0.1, 60.0), late("fig1 Cell(1)", None, 600.0)
     (None, None, None)
     """
     if expected is None or ran <= max(TIMES * expected, expected + MORE):

@@ -2,6 +2,7 @@
 
 from offtangent._errors import InputError
 
+FOLDERS, FILES = ("cells", "damaged", "results"), ("report.html", "failures.log")  # in an output folder
 KEPT = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
 LONGEST = 100  # letters of either part of a record's name: most file systems take 255, and a temporary file has more
 

@@ -62,6 +62,7 @@ class Found:
 
     dataset: xr.Dataset
     seconds: float
+    unnamed: tuple[str, ...] = ()  # files it read beside the experiment that `datasets` does not name
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,10 @@ def plan(
 
 def _find(store: Store, key: str) -> Found | None:
     stored = store.read(key)
-    return None if stored is None else Found(stored[0], float(stored[1]["seconds"]))
+    if stored is None:
+        return None
+    dataset, about = stored
+    return Found(dataset, float(about["seconds"]), tuple(about.get("unnamed", ())))
 
 
 @dataclass
@@ -311,7 +315,7 @@ def _note(sweep: _Sweep, job: Job, done: Done) -> None:
 
 def _collect(plan: Plan, experiment: Experiment, store: Store, done: dict[str, Done]) -> Outcome:
     jobs = [job for job in plan.jobs if job.experiment is experiment]
-    pairs, keys, failures, seconds = [], [], [], 0.0
+    pairs, keys, failures, seconds, unnamed = [], [], [], 0.0, dict[str, None]()
     for job in jobs:
         came = done.get(job.key)
         if came is not None and came.error is not None:
@@ -320,10 +324,10 @@ def _collect(plan: Plan, experiment: Experiment, store: Store, done: dict[str, D
             pairs.append((job.cell, stored.dataset))
             keys.append(job.key)
             seconds += stored.seconds
+            unnamed |= dict.fromkeys(stored.unnamed)
         else:
             failures.append((job, Done(job.key, error="its file was damaged or removed during the run; run again")))
     results = Results(plan.profile, tuple(pairs), complete=not failures)
     computed = sum(job.key in done for job in jobs) - sum(job.key in done for job, _ in failures)
-    unnamed = dict.fromkeys(path for job in jobs if job.key in done for path in done[job.key].unnamed)
     reused = len(pairs) - computed
     return Outcome(experiment, results, computed, reused, tuple(failures), seconds, tuple(keys), tuple(unnamed))

@@ -16,6 +16,7 @@ class Scope:
     bound: frozenset[str]
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
     loads: Counter[str] = field(default_factory=Counter)  # how often each name is read, in all of it
+    spent: frozenset[str] = frozenset()  # names of what may be an iterator, which a look uses up
 
 
 @dataclass
@@ -37,6 +38,15 @@ class Names:
     def is_local(self, name: str) -> bool:
         """Whether a name belongs to a function around it."""
         return any(name in scope.bound for scope in self.scopes)
+
+    def is_used_up(self, node: ast.expr) -> bool:
+        """Whether going through this may leave nothing of it: it may be an iterator."""
+        if not isinstance(node, ast.Name):
+            return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "iter"
+        for scope in reversed(self.scopes):
+            if node.id in scope.bound:
+                return node.id in scope.spent
+        return False
 
     def resolve(self, node: ast.expr) -> tuple[Definition | Module | External | None, list[str]]:
         """What a name, or a chain of attributes on one, stands for, and the attributes that are left over."""
@@ -78,7 +88,24 @@ class Names:
         }
         loads = Counter(part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
         bound = frozenset({*_parameters(node.args), *bound_in(node.body)} - elsewhere)
-        return Scope(bound, imported, loads)
+        return Scope(bound, imported, loads, frozenset(_iterators(node)))
+
+
+ITERATORS = ("Iterator", "Iterable", "Generator", "Any", "object")
+MAKERS = frozenset(("iter", "map", "filter", "zip", "enumerate", "reversed", "open"))
+
+
+def _iterators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """The names in a function that may stand for iterators: by their annotation, or by what they are given."""
+    for one in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+        if one.annotation is None or any(word in ast.unparse(one.annotation) for word in ITERATORS):
+            yield one.arg
+    for part in ast.walk(node):
+        if isinstance(part, ast.Assign | ast.AnnAssign | ast.NamedExpr) and part.value is not None:
+            made = isinstance(part.value, ast.Call) and isinstance(part.value.func, ast.Name)
+            if isinstance(part.value, ast.GeneratorExp) or (made and part.value.func.id in MAKERS):  # type: ignore[attr-defined]
+                targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+                yield from (name for target in targets for name in names_in(target))
 
 
 def _parameters(given: ast.arguments) -> list[str]:

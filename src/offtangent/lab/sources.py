@@ -5,6 +5,7 @@ installed packages. Nothing is imported to find out: files are found by name and
 """
 
 import ast
+import hashlib
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -57,6 +58,11 @@ class Module:
 
     def __post_init__(self) -> None:
         self.read(ast.parse(self.path.read_bytes(), str(self.path)).body)
+
+    @cached_property
+    def source(self) -> str:
+        """The file's checksum, for code that reads sources."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     @property
     def is_package(self) -> bool:
@@ -241,6 +247,14 @@ def _elsewhere(name: str) -> Path | None:
     if {"site-packages", "dist-packages"} & set(path.parts):
         return None
     return path.parents[1] if path.name == "__init__.py" else path.parent
+
+
+def content_of(path: Path) -> bytes:
+    """A file's checksum; nothing where it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError:
+        return b""
 
 
 def is_text(node: ast.AST) -> bool:

@@ -25,8 +25,7 @@ import xarray as xr
 from offtangent._errors import InputError
 from offtangent._files import STALE_AFTER, clear_leftovers, kind_of, read_regular, write_whole
 from offtangent.lab.codec import ENDS, Damaged, decode
-
-FOLDERS, FILES = ("cells", "damaged", "results"), ("report.html", "failures.log")
+from offtangent.lab.naming import FILES, FOLDERS
 
 
 class StoreFailed(OSError):

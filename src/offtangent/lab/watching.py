@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-CODE = (".py", ".pyc", ".pyi", ".pyd", ".so", ".dll", ".dylib")  # counts by what is reached of it, not as data
+from offtangent.lab.naming import FILES, FOLDERS
+
+CODE = (".pyc", ".pyd", ".so", ".dll", ".dylib")  # counts by what is reached of it, not as data
 
 
 @dataclass(eq=False)
@@ -25,7 +27,10 @@ class Watch:
 
     def unnamed(self, named: Iterable[Path], results: Path) -> list[Path]:
         """Those of them that nobody named, without code, installed packages and the results of the run."""
-        apart = [Path(place).resolve() for place in (sys.prefix, sys.base_prefix, results)]
+        ours = (results / name for name in (*FOLDERS, *FILES))
+        apart = [place.resolve() for place in (Path(sys.prefix), Path(sys.base_prefix), *ours)]
+        # Loading a module opens its source, which counts by what is reached of it; other sources are read as data.
+        modules = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         known = {path.resolve() for path in named}
         found = sorted({Path(name).resolve() for name in self.opened})
         return [
@@ -33,6 +38,7 @@ class Watch:
             for path in found
             if path not in known
             and path.suffix not in CODE
+            and str(path) not in modules
             and path.is_file()
             and not any(path.is_relative_to(place) for place in (*apart, *known))
             and not {"site-packages", "dist-packages"} & set(path.parts)

@@ -51,7 +51,6 @@ class Done:
     full: bool = False  # the disk is, or the store cannot be written for another reason
     refused: bool = False  # the cell's input was, with a message for a person
     crowded: bool = False  # it ran out of memory, which other workers have a share of
-    unnamed: tuple[str, ...] = ()  # files it read beside the experiment that `datasets` does not name
     late: bool = False  # the time of the job it came with was over, before it began or while it ran
 
 
@@ -73,27 +72,27 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
     try:
         experiment = _experiment(task.name, task.where)
         with computing_with(task.threads):
-            _check_machinery(experiment, task)
             cell = rebuild(experiment, task.kind, task.fields)
+            _check_machinery(experiment, task)  # after the file was loaded, which may set JAX's precision
             if "jax" in task.machinery:
                 keep_compiled()
             # What a cell prints goes to stderr: stdout may be the run's JSON.
             with contextlib.redirect_stdout(sys.stderr), watching(experiment.file.parent) as watch:
                 dataset = experiment.run(cell)
         seconds = time.perf_counter() - start
-        unnamed = experiment.unnamed(watch, cell, folder)
         about = {
             "key": task.key,
             "experiment": task.name,
             "cell": [task.kind, dict(task.fields)],
             "seconds": seconds,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "unnamed": experiment.unnamed(watch, cell, folder),
         }
         content = encode(dataset, about)
         if shared is None:
-            return Done(task.key, seconds, content, unnamed=unnamed)
+            return Done(task.key, seconds, content)
         shared.write(task.key, content)
-        return Done(task.key, seconds, unnamed=unnamed)
+        return Done(task.key, seconds)
     except StoreFailed as error:
         return Done(task.key, error=str(error.strerror), full=True)
     except InputError as error:
@@ -106,21 +105,15 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
         return Done(task.key, error=told(error), trace=traceback.format_exc(), crowded=_out_of_memory(error))
 
 
-_EXPERIMENTS: dict[tuple[str, str], tuple[tuple[int, ...], Experiment]] = {}
-SETTLED = 1.0  # seconds after which a file's time of change would tell of another change
+_EXPERIMENTS: dict[tuple[str, str], Experiment] = {}
 
 
 def _experiment(name: str, where: str) -> Experiment:
-    """The experiment as its file is now. It is looked into again only if the file was touched since the last task."""
-    experiment = Experiment(name, where)
-    facts = os.stat(experiment.file)
-    state = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    """The experiment as its files are now: a worker that lives long must not run what they once were."""
     known = _EXPERIMENTS.get((name, where))
-    if known is not None and known[0] == state:
-        return known[1]
-    if time.time() - max(facts.st_mtime, facts.st_ctime) > SETTLED:
-        _EXPERIMENTS[name, where] = (state, experiment)
-    return experiment
+    if known is None or not known.is_current:
+        known = _EXPERIMENTS[name, where] = Experiment(name, where)
+    return known
 
 
 def _out_of_memory(error: BaseException) -> bool:
