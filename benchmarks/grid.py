@@ -27,7 +27,8 @@ import numpy as np
 from clock import bare
 
 from offtangent.papers.allen_zhu_li import _methods
-from offtangent.training import Bounded, grid_sgd, train
+from offtangent.training import train
+from offtangent.training.grids import Bounded, grid_sgd
 
 SMALL = sys.argv[1:] == ["small"]
 WIDTH, SAMPLES, BLOCKS, SEEDS = (50, 200, 3, 2) if SMALL else (1000, 2000, 8, 3)

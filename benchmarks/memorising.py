@@ -43,11 +43,11 @@ PRECISIONS = {"highest": "highest", "tensorfloat32": "high"}
 
 def images() -> tuple[np.ndarray, np.ndarray]:
     """MNIST with unit norm, or noise of its shape where it is not found."""
-    if data.available("mnist"):
+    if data.fetch.available("mnist"):
         X, y = data.mnist(samples=SAMPLES)
         return X, y
     rng = np.random.default_rng(0)
-    return data.unit_norm(rng.uniform(0, 1, (SAMPLES, 784))), rng.integers(0, 10, SAMPLES).astype(float)
+    return data.preprocessing.unit_norm(rng.uniform(0, 1, (SAMPLES, 784))), rng.integers(0, 10, SAMPLES).astype(float)
 
 
 def cell(epochs: int, precision: str) -> mnist.Memory:

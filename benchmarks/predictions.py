@@ -17,9 +17,9 @@ import numpy as np
 import peer
 
 from offtangent import data
-from offtangent.kernels import relu_both
+from offtangent.kernels.closed_forms import relu_both
 from offtangent.linalg import Spectrum
-from offtangent.theory import gradient_descent
+from offtangent.theory.arora.predictions import gradient_descent
 
 TESTS, STEPS = 1000, np.array([10, 100, 1000])
 

@@ -24,7 +24,8 @@ import peer
 from clock import ROUNDS, bare, best, in_a_row
 
 from offtangent.networks import TwoLayer
-from offtangent.taylor import Expansion, expand
+from offtangent.taylor import expand
+from offtangent.taylor.expansion import Expansion
 
 D, N, M = 100, 1000, 10_000
 WIDTHS = (100, 512, 512, 512, 1)

@@ -192,7 +192,7 @@ def cells(path):
 
 def run(cell):
     X, y = data.load(cell.path)
-    X, y = data.check_labels(X, y, classes=True)
+    X, y = _checks.check_labels(X, y, classes=True)
     return xr.Dataset({"quadratic": y @ Gram(relu_hidden, X).solve(y)})
 
 def claims(results):

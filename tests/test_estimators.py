@@ -14,7 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from offtangent._errors import InputError
 from offtangent.data import preprocess
 from offtangent.estimators import NTKClassifier, NTKRegressor
-from offtangent.kernels import KERNELS, deep, gaussian, relu_both, relu_hidden, ridge_regression
+from offtangent.kernels import deep, gaussian, relu_hidden, ridge_regression
+from offtangent.kernels.closed_forms import relu_both
+from offtangent.kernels.names import KERNELS
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 5))

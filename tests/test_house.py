@@ -52,7 +52,7 @@ def test_rooms_import_only_from_rooms_above(path: Path) -> None:
         "from offtangent.lab.store import Store",
         "from ..lab import x",
         "from .. import lab",
-        "def f():\n    from offtangent.lab import run",
+        "def f():\n    from offtangent.lab.runner import run",
     ],
 )
 def test_the_check_finds_every_form_of_a_wrong_import(source: str) -> None:

@@ -7,7 +7,8 @@ from collections import namedtuple
 from dataclasses import dataclass
 import numpy as np
 import xarray as xr
-from offtangent.lab import Claim, Cost, Interval
+from offtangent.lab import Claim, Cost
+from offtangent.lab.statistics import Interval
 from offtangent.report import Figure, new_plot, points
 
 @dataclass(frozen=True)

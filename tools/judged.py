@@ -48,11 +48,13 @@ class Difference:
 def judged() -> tuple[list[Item], list[Item]]:
     """The claims of all shipped records, and their figures with every trace, in the order of the report."""
     known = {
-        f"{paper.name}/{name}": lab.Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}")
+        f"{paper.name}/{name}": lab.experiment.Experiment(
+            f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}"
+        )
         for paper in PAPERS
         for name in paper.experiments
     }
-    records = {record.name: record for record in (lab.read_record(path, known) for path in committed_records())}
+    records = {record.name: record for record in (lab.records.read_record(path, known) for path in committed_records())}
     claims: list[Item] = []
     figures: list[Item] = []
     for name, experiment in known.items():

@@ -31,7 +31,7 @@ CHECKSUMS, ORIGINS, SMOKE = META / "checksums.json", META / "fingerprints.json",
 TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
 
 KNOWN = {
-    f"{paper.name}/{name}": lab.Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}")
+    f"{paper.name}/{name}": lab.experiment.Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}")
     for paper in PAPERS
     for name in paper.experiments
 }
@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m tools.shipped", description="What is known of the shipped records: "
         "checksums, their code, and whether today's code gives their numbers at smoke size.")  # fmt: skip
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if it is not of today")
-    records = {path.stem: lab.read_record(path, KNOWN) for path in sorted(RESULTS.glob("*.json"))}
+    records = {path.stem: lab.records.read_record(path, KNOWN) for path in sorted(RESULTS.glob("*.json"))}
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(RESULTS.glob("*.json"))}
     if parser.parse_args(words).check:
         return check(records, sums)
@@ -65,7 +65,7 @@ def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def check(records: Mapping[str, lab.Record], sums: Mapping[str, str]) -> int:
+def check(records: Mapping[str, lab.records.Record], sums: Mapping[str, str]) -> int:
     """Say which records are not those of results/meta/, or were last looked at under another code than today's."""
     known = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
     origins = known_origins()
@@ -86,12 +86,12 @@ def known_origins() -> dict[str, Origin]:
     return {stem: Origin.read(told) for stem, told in json.loads(ORIGINS.read_text(encoding="utf-8")).items()}
 
 
-def today(record: lab.Record) -> str:
+def today(record: lab.records.Record) -> str:
     """The hash of the present code of a record's cells."""
     return KNOWN[record.name].fingerprint(*record.kinds).code
 
 
-def origins_of(records: Mapping[str, lab.Record], work: Path) -> dict[str, Origin]:
+def origins_of(records: Mapping[str, lab.records.Record], work: Path) -> dict[str, Origin]:
     """What is known of each record; where its code is not today's, with smoke results of both compared."""
     commits: dict[str, list[str]] = {}
     for stem, record in records.items():
@@ -138,7 +138,7 @@ def compare(earlier: Path, now: Path, code: str) -> Comparison:
     alone = len(found.only_old) + len(found.only_new)
     verdicts: list[str] = []
     if not alone:
-        sides = [lab.read_record(path, KNOWN) for path in (earlier, now)]
+        sides = [lab.records.read_record(path, KNOWN) for path in (earlier, now)]
         claims = [KNOWN[side.name].claims(side.results) for side in sides]
         verdicts = [f"{b.statement}: {a.verdict} → {b.verdict}" for a, b in zip(*claims, strict=True)
                     if a.verdict != b.verdict]  # fmt: skip

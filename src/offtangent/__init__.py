@@ -3,31 +3,54 @@
 The rooms load when they are first used, so ``import offtangent`` costs next to nothing:
 
     special     activations and polynomials
+    report      figures and pages
+    linalg      spectra and solves
     data        inputs and labels
     networks    the learners of the papers
     taylor      a network seen through its derivatives
-    linalg      spectra and solves
     kernels     a network seen as a kernel
-    theory      what the papers prove, as functions
+    theory      what the papers prove, a room for each
     training    one loop over optax
+    labels      a user's labels, analysed
     regime      a trained network measured
     estimators  scikit-learn faces
-    report      figures and pages
     lab         experiments: cells, executors, the store, claims
     papers      one module per figure or theorem
 """
 
 import importlib
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from offtangent._version import __version__
 
+if TYPE_CHECKING:
+    from offtangent import (
+        data,
+        estimators,
+        kernels,
+        lab,
+        labels,
+        linalg,
+        networks,
+        papers,
+        regime,
+        report,
+        special,
+        taylor,
+        theory,
+        training,
+    )
+
 ROOMS = (
-    "special", "data", "networks", "taylor", "linalg", "kernels", "theory", "training", "regime", "estimators",
-    "report", "lab", "papers",
+    "special", "report", "linalg", "data", "networks", "taylor", "kernels", "theory", "training", "labels", "regime",
+    "estimators", "lab", "papers",
 )  # fmt: skip
 
-__all__ = ["ROOMS", "__version__"]
+__all__ = [
+    "data", "estimators", "kernels", "lab", "labels", "linalg", "networks", "papers", "regime", "report", "special",
+    "taylor", "theory", "training", "__version__",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:
@@ -37,4 +60,4 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *ROOMS])
+    return sorted(__all__)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offtangent.lab.publish import Judged
     from offtangent.lab.worker import Done
 
-    Failure = tuple[lab.Job, Done]
+    Failure = tuple[lab.runner.Job, Done]
 
 COLOURS = {"holds": "green", "fails": "bold red", "refuted as printed": "yellow"}
 REASONS = 10  # of failures that are told; the log has all of them
@@ -143,7 +143,7 @@ def print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
 
 def told_of(failures: "Sequence[Failure]", claims: "Sequence[tuple[str, lab.Claim]]") -> dict[str, Any]:
     """What went wrong and what was claimed, for JSON: every cell by itself."""
-    from offtangent.lab import name_of
+    from offtangent.lab.experiment import name_of
 
     return {
         "failures": [{"experiment": j.experiment.name, "cell": name_of(j.cell), "error": d.error} for j, d in failures],
@@ -154,7 +154,7 @@ def told_of(failures: "Sequence[Failure]", claims: "Sequence[tuple[str, lab.Clai
 def print_failures(failures: "Sequence[Failure]", judged: "Mapping[str, Judged]", folder: Path) -> None:
     """Tell what went wrong, each reason once with how many cells it cost, and in full in a log beside the results."""
     from offtangent._files import shown, write_whole
-    from offtangent.lab import name_of
+    from offtangent.lab.experiment import name_of
     from offtangent.lab.progress import reason
 
     alike = Counter(reason(job, done) for job, done in failures)
@@ -196,7 +196,7 @@ def print_absent(name: str, absent: "Sequence[str]") -> None:
     err.print(Text(text, style="yellow"), soft_wrap=True)
 
 
-def print_unnamed(outcome: "lab.Outcome") -> None:
+def print_unnamed(outcome: "lab.runner.Outcome") -> None:
     """Tell of files whose content no key depends on, and how to mend that."""
     if not outcome.unnamed:
         return
@@ -209,10 +209,10 @@ def print_unnamed(outcome: "lab.Outcome") -> None:
     err.print(Text(text, style="yellow"), soft_wrap=True)
 
 
-def print_forecast(todo: "lab.Plan", placement: "lab.Placement", as_json: bool) -> None:
+def print_forecast(todo: "lab.runner.Plan", placement: "lab.executors.Placement", as_json: bool) -> None:
     """The cells of a plan with their expected time and memory."""
-    from offtangent.lab import name_of
     from offtangent.lab.costs import memory, seconds
+    from offtangent.lab.experiment import name_of
 
     if as_json:
         told = [

@@ -15,7 +15,6 @@ from rich.text import Text
 from offtangent import __version__
 from offtangent._errors import InputError
 from offtangent._files import shown
-from offtangent._labels_command import EPILOG, labels
 from offtangent._telling import (
     Untold,
     err,
@@ -31,6 +30,7 @@ from offtangent._telling import (
     telling,
     told_of,
 )
+from offtangent.labels.command import EPILOG, labels
 from offtangent.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
-        from offtangent.lab import Interrupted
+        from offtangent.lab.runner import Interrupted
         from offtangent.lab.store import StoreFailed
         from offtangent.lab.workers import ClusterLost
 
@@ -157,14 +157,14 @@ def run(
     from offtangent.lab.worker import sharing_settings
 
     folder = Path(os.path.abspath(folder))  # whatever folder a user's file changes to
-    experiments = lab.select(selectors or [], _experiments())
-    lab.check_profile(profile, experiments)
-    store = lab.Store.open(folder)
-    placement = lab.parse_placement(on)
+    experiments = lab.selection.select(selectors or [], _experiments())
+    lab.selection.check_profile(profile, experiments)
+    store = lab.store.Store.open(folder)
+    placement = lab.executors.parse_placement(on)
     check_timeout(timeout, placement)
     if placement.kind == "processes":
         os.environ.update(sharing_settings())  # before JAX looks for a GPU in here, too
-    todo = lab.plan(experiments, profile, store, placement, fresh=fresh)
+    todo = lab.runner.plan(experiments, profile, store, placement, fresh=fresh)
     for experiment in experiments:
         if absent := experiment.absent(profile):
             print_absent(experiment.name, absent)
@@ -176,7 +176,7 @@ def run(
             err.print(Text(fault, style="yellow"), soft_wrap=True)
         err.print(f"{len(todo.missing)} of {len(todo.jobs)} cells to compute on {placement} …")
     with shown_progress(todo.missing, err) as on_done:
-        outcomes = lab.run(todo, store, timeout=timeout, on_done=on_done, tell=_warn)
+        outcomes = lab.runner.run(todo, store, timeout=timeout, on_done=on_done, tell=_warn)
     for line in store.damaged:
         err.print(Text(f"Damaged and computed again: {line}", style="yellow"), soft_wrap=True)
     for outcome in outcomes:
@@ -184,7 +184,7 @@ def run(
             err.print(Text(f"{outcome.experiment.name}: {told_size}", style="yellow"), soft_wrap=True)
         print_unnamed(outcome)
     records = [record_of(outcome) for outcome in outcomes]
-    paths = [lab.write_record(record, folder / "results") for record in records]
+    paths = [lab.records.write_record(record, folder / "results") for record in records]
     failures = [(job, done) for outcome in outcomes for job, done in outcome.failures]
     judged = {outcome.experiment.name: judge(outcome.experiment, outcome.results) for outcome in outcomes}
     claims = [(name, claim) for name, judgement in judged.items() for claim in judgement.claims]
@@ -222,7 +222,7 @@ def report(
     from offtangent.lab.mending import read_or_remake
     from offtangent.lab.store import check_output
 
-    own = lab.select(selectors, _experiments()) if selectors else []
+    own = lab.selection.select(selectors, _experiments()) if selectors else []
     known = {experiment.name: experiment for experiment in [*_experiments(), *own]}
     check_output(folder)
     paths = sorted((folder / "results").glob("*.json"))
@@ -283,13 +283,13 @@ def info() -> None:
     table.add_row("data folder", Text(f"{data_folder()} (set OFFTANGENT_DATA to change it)"))
     for name in ("digits", "mnist", "cifar10"):
         missing = f"not found; offtangent.data.download({name!r}) fetches it"
-        table.add_row(f"  {name}", "found" if data.available(name) else missing)
+        table.add_row(f"  {name}", "found" if data.fetch.available(name) else missing)
     table.add_row("results at the papers' sizes", ", ".join(path.stem for path in committed_records()) or "none")
     out.print(table)
 
 
-def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
-    from offtangent.lab import Experiment
+def _experiments(paper: str | None = None) -> "list[lab.experiment.Experiment]":
+    from offtangent.lab.experiment import Experiment
 
     return [
         Experiment(f"{p.name}/{name}", f"offtangent.papers.{p.name}.{name}")
@@ -300,8 +300,8 @@ def _experiments(paper: str | None = None) -> "list[lab.Experiment]":
 
 
 def _page(
-    experiments: "Sequence[lab.Experiment]",
-    records: "Sequence[lab.Record]",
+    experiments: "Sequence[lab.experiment.Experiment]",
+    records: "Sequence[lab.records.Record]",
     folder: Path,
     facts: dict[str, str],
     lost: Sequence[str] = (),
@@ -345,9 +345,11 @@ def _page(
         return None
 
 
-def _by_paper(experiments: "Sequence[lab.Experiment]") -> "dict[tuple[str, bool], list[lab.Experiment]]":
+def _by_paper(
+    experiments: "Sequence[lab.experiment.Experiment]",
+) -> "dict[tuple[str, bool], list[lab.experiment.Experiment]]":
     """By the names of papers, and of a user's own files, which may be called like a paper."""
-    groups: dict[tuple[str, bool], list[lab.Experiment]] = {}
+    groups: dict[tuple[str, bool], list[lab.experiment.Experiment]] = {}
     for experiment in experiments:
         name, inside, _ = experiment.name.partition("/")
         groups.setdefault((name, not inside), []).append(experiment)

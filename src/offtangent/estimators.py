@@ -17,8 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from offtangent._errors import InputError
-from offtangent.data import fit_preprocessing
-from offtangent.kernels import Kernel, named_kernel
+from offtangent.data.preprocessing import fit_preprocessing
+from offtangent.kernels import named_kernel
+from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import expansion, ridge_path, ridge_regression
 from offtangent.linalg import Spectrum
 
@@ -59,7 +60,7 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 class NTKRegressor(RegressorMixin, _KernelEstimator):  # type: ignore[misc]
     """Kernel ridge regression; one output or several.
 
-    Parameters: `kernel`, a name in `kernels.KERNELS` or any kernel of `offtangent.kernels`; `ridge`, a number or
+    Parameters: `kernel`, a name in `kernels.names.KERNELS` or any kernel of `offtangent.kernels`; `ridge`, a number or
     "auto"; `preprocess`, "standardised", "centred" or "raw"; `unit` and `bias`, whether rows are put on the unit
     sphere, and with a bias coordinate. Fitted: `kernel_`, `ridge_`, `preprocessing_`, `X_fit_`, `dual_coef_`,
     `intercept_` (the mean of y, to which a large ridge shrinks). Time O(n³), memory 3n² floats.

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.data import gaussian, hypercube, noisy_xor, sphere
+from offtangent.data import hypercube, sphere
+from offtangent.data.distributions import gaussian, noisy_xor
 
 KEY = jax.random.key(7)
 N, DIM = 40_000, 5

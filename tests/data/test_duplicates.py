@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.data import merge_duplicates
+from offtangent.data.duplicates import merge_duplicates
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [5.0, 6.0], [3.0, 4.0], [1.0, 2.0]])
 

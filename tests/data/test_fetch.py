@@ -57,10 +57,10 @@ def contents(folder):
 @pytest.mark.usefixtures("mnist_server")
 def test_a_download_is_what_was_published(fake_mnist, tmp_path):
     target = tmp_path / "target"
-    assert not data.available("mnist", target)
+    assert not data.fetch.available("mnist", target)
     assert data.download("mnist", target) == target
-    assert data.available("mnist", target)
-    assert data.checksum("mnist", target) == data.checksum("mnist", fake_mnist)
+    assert data.fetch.available("mnist", target)
+    assert data.fetch.checksum("mnist", target) == data.fetch.checksum("mnist", fake_mnist)
     assert len(contents(target)) == 4
 
 
@@ -93,7 +93,7 @@ def test_when_the_first_mirror_is_dead_the_second_is_used(mnist_server, tmp_path
     originals = [replace(o, mirrors=(first + o.file, *o.mirrors)) for o in fetch.ORIGINALS["mnist"]]
     monkeypatch.setitem(fetch.ORIGINALS, "mnist", tuple(originals))
     data.download("mnist", tmp_path / "target")
-    assert data.available("mnist", tmp_path / "target")
+    assert data.fetch.available("mnist", tmp_path / "target")
 
 
 def test_without_a_network_every_mirror_and_the_folder_are_named(tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_only_the_expected_members_leave_the_archive(server, fake_cifar, tmp_pat
     data.download("cifar10", target)
     assert sorted(path.relative_to(target).as_posix() for path in contents(target)) == sorted(FILES["cifar10"])
     assert contents(tmp_path / "deep") == contents(target)
-    assert data.checksum("cifar10", target) == data.checksum("cifar10", fake_cifar)
+    assert data.fetch.checksum("cifar10", target) == data.fetch.checksum("cifar10", fake_cifar)
 
 
 def test_an_archive_without_a_batch_is_refused(server, tmp_path, monkeypatch):
@@ -156,41 +156,41 @@ def test_an_archive_without_a_batch_is_refused(server, tmp_path, monkeypatch):
 
 
 def test_digits_are_always_here_and_need_no_download():
-    assert data.available("digits")
-    assert data.checksum("digits") == data.checksum("digits")
+    assert data.fetch.available("digits")
+    assert data.fetch.checksum("digits") == data.fetch.checksum("digits")
     with pytest.raises(InputError, match="ships with scikit-learn"):
         data.download("digits")
 
 
-@pytest.mark.parametrize("ask", [data.available, data.checksum, data.download])
+@pytest.mark.parametrize("ask", [data.fetch.available, data.fetch.checksum, data.download])
 def test_an_unknown_name_is_refused_with_the_known_ones(ask):
     with pytest.raises(InputError, match="digits, mnist, cifar10"):
         ask("imagenet")
 
 
 def test_a_checksum_does_not_depend_on_compression_and_follows_a_change(fake_mnist):
-    before = data.checksum("mnist", fake_mnist)
+    before = data.fetch.checksum("mnist", fake_mnist)
     packed = fake_mnist / "mnist" / "train-images-idx3-ubyte.gz"
     content = gzip.decompress(packed.read_bytes())
     packed.unlink()
     plain = fake_mnist / "mnist" / "train-images-idx3-ubyte"
     plain.write_bytes(content)
-    assert data.checksum("mnist", fake_mnist) == before
+    assert data.fetch.checksum("mnist", fake_mnist) == before
     plain.write_bytes(content + b"!")
-    assert data.checksum("mnist", fake_mnist) != before
+    assert data.fetch.checksum("mnist", fake_mnist) != before
 
 
 def test_a_checksum_reads_the_files_only_once(fake_mnist, monkeypatch):
-    before = data.checksum("mnist", fake_mnist)
+    before = data.fetch.checksum("mnist", fake_mnist)
     monkeypatch.setattr(fetch, "read", lambda _: pytest.fail("read again"))
-    assert data.checksum("mnist", fake_mnist) == before
+    assert data.fetch.checksum("mnist", fake_mnist) == before
 
 
 def test_originals_come_over_https():
     assert all(url.startswith("https://") for of in fetch.ORIGINALS.values() for o in of for url in o.mirrors)
 
 
-@pytest.mark.skipif(not data.available("mnist"), reason="no MNIST in $OFFTANGENT_DATA")
+@pytest.mark.skipif(not data.fetch.available("mnist"), reason="no MNIST in $OFFTANGENT_DATA")
 def test_the_mnist_files_here_have_the_published_md5():
     for original, file in zip(fetch.ORIGINALS["mnist"], FILES["mnist"], strict=True):
         assert hashlib.md5(read(locate("mnist", file, data_folder()))).hexdigest() == original.md5

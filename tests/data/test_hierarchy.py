@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.data import (
+from offtangent.data import sphere
+from offtangent.data.hierarchy import (
     GeneralRidges,
     Hierarchy,
     Parities,
     SmoothRidges,
     parity_hierarchy,
     polarised_hierarchy,
-    sphere,
 )
 
 SERIES = [0.3, -1.0, 0.7, 0.5, 0.2, -0.1]

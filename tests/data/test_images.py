@@ -9,8 +9,8 @@ from offtangent import data
 from offtangent._errors import InputError
 from offtangent.data.catalogue import data_folder, find
 
-needs_mnist = pytest.mark.skipif(not data.available("mnist"), reason="no MNIST in $OFFTANGENT_DATA")
-needs_cifar = pytest.mark.skipif(not data.available("cifar10"), reason="no CIFAR-10 in $OFFTANGENT_DATA")
+needs_mnist = pytest.mark.skipif(not data.fetch.available("mnist"), reason="no MNIST in $OFFTANGENT_DATA")
+needs_cifar = pytest.mark.skipif(not data.fetch.available("cifar10"), reason="no CIFAR-10 in $OFFTANGENT_DATA")
 
 
 def by_hand(file):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.data import add_label_noise, flip_labels, random_labels, two_classes
+from offtangent.data.labels import add_label_noise, flip_labels, random_labels, two_classes
 
 KEY = jax.random.key(3)
 NOISES = [add_label_noise, flip_labels]

@@ -10,13 +10,8 @@ import pytest
 from scipy.special import eval_gegenbauer
 
 from offtangent._errors import InputError
-from offtangent.data import (
-    LowDegreePlusSparse,
-    gaussian_target,
-    quadratic_plus_cubic,
-    sphere_target,
-    targets,
-)
+from offtangent.data import targets
+from offtangent.data.targets import LowDegreePlusSparse, gaussian_target, quadratic_plus_cubic, sphere_target
 
 KEY = jax.random.key(3)
 N = 100_000

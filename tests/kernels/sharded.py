@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from offtangent.kernels import Gram, relu_hidden
-from offtangent.linalg import SymmetricTiles, stream
+from offtangent.linalg import stream
+from offtangent.linalg.tiles import SymmetricTiles
 
 ROWS = 30  # 240 inputs: eight groups on one device, 36 tiles
 

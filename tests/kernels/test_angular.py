@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.kernels import AngularKernel, arc_cosine, gaussian, relu_hidden
-from offtangent.kernels.angular import angles
+from offtangent.kernels import gaussian, relu_hidden
+from offtangent.kernels.angular import AngularKernel, angles
+from offtangent.kernels.closed_forms import arc_cosine
 from offtangent.kernels.pairs import polar
 
 EPS = np.finfo(np.float64).eps

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.kernels import arc_cosine, erf_output, gaussian, relu3_hidden, relu_both, relu_hidden, relu_output
+from offtangent.kernels import gaussian, relu_hidden
+from offtangent.kernels.closed_forms import arc_cosine, erf_output, relu3_hidden, relu_both, relu_output
 from offtangent.kernels.pairs import Pair
 from offtangent.networks import TwoLayer
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, check_correlation, convolutional, deep, relu_output
+from offtangent.kernels import Gram, convolutional, deep
+from offtangent.kernels.closed_forms import relu_output
+from offtangent.kernels.correlation import check_correlation
 
 DIM, PATCH, WIDTH = 5, 3, 200
 X = np.random.default_rng(0).standard_normal((3, DIM)) / 2

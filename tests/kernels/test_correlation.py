@@ -7,21 +7,20 @@ import pytest
 
 from offtangent import kernels
 from offtangent._errors import InputError
-from offtangent.kernels import (
+from offtangent.kernels import gaussian
+from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.coordinates import correlation_regression, cube_coefficients
+from offtangent.kernels.correlation import (
     CORRELATION_KERNELS,
-    AngularKernel,
-    CubeKernel,
     arcsine,
     check_correlation,
     correlation_kernel,
-    correlation_regression,
-    cube_coefficients,
-    gaussian,
     linear_plus_power,
     recursive,
-    resnet,
 )
-from offtangent.special import character, corners, hamming, subsets
+from offtangent.kernels.cube import CubeKernel
+from offtangent.kernels.residual import resnet
+from offtangent.special.boolean import character, corners, hamming, subsets
 
 
 def cube(n, dim, seed=0):
@@ -161,7 +160,7 @@ def test_a_finite_network_s_kernel_is_refused():
 def test_an_empirical_tangent_kernel_is_refused_with_its_limit_to_take_instead():
     X = cube(4, 3)
     K = kernels.empirical_ntk(lambda w, x: jnp.tanh(x @ w), jnp.ones(3), jnp.asarray(X, jnp.float32))
-    with pytest.raises(InputError, match=r"no correlation kernel: it depends on the draw.*kernels.resnet\(\)"):
+    with pytest.raises(InputError, match=r"no correlation kernel: it depends on the draw.*kernels.residual.resnet\(\)"):
         correlation_regression(K, X, np.ones((4, 1)), strength=1)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import Cross, relu_hidden
+from offtangent.kernels import relu_hidden
+from offtangent.kernels.cross import Cross
 from offtangent.linalg import stream
 
 P, Q = 9, 5

@@ -8,7 +8,9 @@ import pytest
 
 import models
 from offtangent._errors import InputError
-from offtangent.kernels import empirical, empirical_conjugate, empirical_ntk, relu_output, tangent_gram
+from offtangent.kernels import empirical, empirical_conjugate, empirical_ntk
+from offtangent.kernels.closed_forms import relu_output
+from offtangent.kernels.finite import tangent_gram
 from offtangent.networks import TwoLayer
 
 

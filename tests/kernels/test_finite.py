@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from offtangent.kernels import relu_hidden, tangent_gram
+from offtangent.kernels import relu_hidden
+from offtangent.kernels.finite import tangent_gram
 from offtangent.networks import TwoLayer
 from offtangent.special import activation as named
-from offtangent.theory import gram_deviation_bound
+from offtangent.theory.arora.widths import gram_deviation_bound
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import pytest
 
 from foreign import Linear
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, Kernel, gaussian, relu_hidden
+from offtangent.kernels import Gram, gaussian, relu_hidden
+from offtangent.kernels.gram import Kernel
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import empirical_ntk, layered, layered_ntk
-from offtangent.networks import DirectResNet, FullyConnected, ResNet
+from offtangent.kernels import empirical_ntk, layered
+from offtangent.kernels.layered import layered_ntk
+from offtangent.networks import FullyConnected, ResNet
+from offtangent.networks.resnet import DirectResNet
 
 SIZES = {"dim": 4, "outputs": 3, "width": 10}
 NETS = {

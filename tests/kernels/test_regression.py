@@ -8,17 +8,11 @@ from scipy.optimize import minimize
 from sklearn.kernel_ridge import KernelRidge
 
 from offtangent._errors import InputError
-from offtangent.kernels import (
-    Inverse,
-    LeaveOneOut,
-    gaussian,
-    relu_both,
-    relu_hidden,
-    ridge_for_norm,
-    ridge_path,
-    ridge_regression,
-)
+from offtangent.kernels import gaussian, relu_hidden, ridge_regression
 from offtangent.kernels import regression as module
+from offtangent.kernels.closed_forms import relu_both
+from offtangent.kernels.inverse import Inverse
+from offtangent.kernels.regression import LeaveOneOut, ridge_for_norm, ridge_path
 from offtangent.linalg import Spectrum
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, regularised, relu_hidden
+from offtangent.kernels import Gram, relu_hidden
+from offtangent.kernels.ridges import regularised
 
 RIDGES = np.array([1e-9, 1e-3, 10.0, 1e-6])  # in no order
 

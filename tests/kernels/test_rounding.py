@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from foreign import Linear
-from offtangent.kernels import arc_cosine, deep, gaussian, relu_hidden, relu_output
+from offtangent.kernels import deep, gaussian, relu_hidden
+from offtangent.kernels.closed_forms import arc_cosine, relu_output
 from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
 
 ANGLES = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 3e-8, 1e-8, 1e-9]

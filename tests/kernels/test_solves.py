@@ -10,7 +10,9 @@ from mpmath import mp
 
 from foreign import Linear
 from offtangent._errors import InputError
-from offtangent.kernels import Gram, arc_cosine, gaussian, regularised, relu_hidden, relu_output, solves
+from offtangent.kernels import Gram, gaussian, relu_hidden, solves
+from offtangent.kernels.closed_forms import arc_cosine, relu_output
+from offtangent.kernels.ridges import regularised
 from offtangent.linalg.bracket import EPS
 
 N, D = 30, 4  # one size for all: compiled once

@@ -19,7 +19,7 @@ import trials
 from offtangent import lab
 from offtangent.cli import app
 
-LOCAL = lab.Placement("local")
+LOCAL = lab.executors.Placement("local")
 DRIVER = Path(__file__).parent / "driver.py"
 
 SOURCE = '''
@@ -83,8 +83,8 @@ class Sweep:
     log: Path
 
     @property
-    def experiment(self) -> lab.Experiment:
-        return lab.load_experiment(self.path)
+    def experiment(self) -> lab.experiment.Experiment:
+        return lab.experiment.load_experiment(self.path)
 
     @property
     def executed(self) -> list[int]:
@@ -104,15 +104,17 @@ class Sweep:
     def forget(self) -> None:
         self.log.unlink(missing_ok=True)
 
-    def run(self, folder: Path, placement: lab.Placement = LOCAL, *, fresh: bool = False) -> lab.Outcome:
+    def run(
+        self, folder: Path, placement: lab.executors.Placement = LOCAL, *, fresh: bool = False
+    ) -> lab.runner.Outcome:
         """Run what is missing in the store at `folder`."""
-        store = lab.Store.open(folder)
-        (outcome,) = lab.run(lab.plan([self.experiment], "smoke", store, placement, fresh=fresh), store)
+        store = lab.store.Store.open(folder)
+        (outcome,) = lab.runner.run(lab.runner.plan([self.experiment], "smoke", store, placement, fresh=fresh), store)
         return outcome
 
-    def files(self, folder: Path, placement: lab.Placement = LOCAL) -> dict[int, Path]:
+    def files(self, folder: Path, placement: lab.executors.Placement = LOCAL) -> dict[int, Path]:
         """Where the result of each cell belongs."""
-        store, threads = lab.Store(folder), placement.threads
+        store, threads = lab.store.Store(folder), placement.threads
         return {cell.number: store.path(self.experiment.key(cell, threads)) for cell in self.experiment.cells("smoke")}
 
 

@@ -21,7 +21,7 @@ class Scene:
 
         assert "jax" not in sys.modules
         self.lab, self.folder = lab, Path(folder)
-        self.experiment = lab.load_experiment(Path(path))
+        self.experiment = lab.experiment.load_experiment(Path(path))
         self.log = Path(self.experiment.module.LOG)
         os.environ.update({"NPROC": "1", "OMP_NUM_THREADS": "1"})  # as in workers, so that keys are the same
         self.names = {self.experiment.key(c, "1"): c.number for c in self.experiment.cells("smoke")}

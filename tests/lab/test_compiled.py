@@ -27,7 +27,7 @@ def cache(tmp_path, monkeypatch):
 
 def used(sweep, store):
     """The folder that a worker keeps its programs in."""
-    return sweep.run(store, lab.Placement("processes", "1")).results.pairs[0][1]["folder"].item()
+    return sweep.run(store, lab.executors.Placement("processes", "1")).results.pairs[0][1]["folder"].item()
 
 
 def test_workers_keep_programs_in_the_user_s_cache_folder_and_for_the_user_alone(write_sweep, store, cache):

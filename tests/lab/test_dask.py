@@ -90,9 +90,9 @@ def test_dask_gives_the_numbers_of_this_process_bit_for_bit(pair, write_sweep, s
     sweep.forget()
     assert offtangent(*words, "--on", "local", "--out", tmp_path / "here").status == 0
     assert sweep.executors == {os.getpid()}
-    there = sweep.files(store, lab.Placement("dask", pair.address))
+    there = sweep.files(store, lab.executors.Placement("dask", pair.address))
     for one, other in zip(there.values(), sweep.files(tmp_path / "here").values(), strict=True):
-        (a, _), (b, _) = lab.Store(store).read(one.stem), lab.Store(tmp_path / "here").read(other.stem)
+        (a, _), (b, _) = lab.store.Store(store).read(one.stem), lab.store.Store(tmp_path / "here").read(other.stem)
         assert str(a.threads.values) == "1"
         assert a.drop_vars("threads").identical(b.drop_vars("threads"))
 
@@ -110,7 +110,9 @@ def test_a_sweep_survives_a_killed_worker(pair, write_sweep, store, start, comma
     assert '"computed": 12' in out
     assert '"failures": []' in out
     assert len(sweep.executed) <= 12 + 3
-    assert same(sweep.run(store, lab.Placement("dask", pair.address)).results, sweep.run(tmp_path / "here").results)
+    assert same(
+        sweep.run(store, lab.executors.Placement("dask", pair.address)).results, sweep.run(tmp_path / "here").results
+    )
 
 
 def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
@@ -132,7 +134,9 @@ def test_a_worker_that_does_not_see_the_store_sends_its_results_back(
     assert (told.json["computed"], told.json["failures"]) == (3, [])
     assert sweep.executors == {worker.pid}
     assert not list(Path(f"/proc/{worker.pid}/root{store}").iterdir())
-    assert same(sweep.run(store, lab.Placement("dask", pair.address)).results, sweep.run(tmp_path / "here").results)
+    assert same(
+        sweep.run(store, lab.executors.Placement("dask", pair.address)).results, sweep.run(tmp_path / "here").results
+    )
 
 
 def test_a_scheduler_that_does_not_answer_is_refused_in_words(monkeypatch):
@@ -140,7 +144,7 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(distributed, "Client", lambda *a, timeout, **k: patient(*a, timeout="0.3s", **k))  # noqa: ARG005
     with (
         pytest.raises(InputError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9 "),
-        lab.Placement("dask", "tcp://127.0.0.1:9").executor(),
+        lab.executors.Placement("dask", "tcp://127.0.0.1:9").executor(),
     ):
         pass
 
@@ -150,7 +154,7 @@ def test_an_address_of_an_unknown_kind_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(distributed, "Client", None)
     with (
         pytest.raises(InputError, match=r"--on dask:foo://bar is no address of a Dask scheduler"),
-        lab.Placement("dask", "foo://bar").executor(),
+        lab.executors.Placement("dask", "foo://bar").executor(),
     ):
         pass
 
@@ -175,7 +179,7 @@ def test_a_killed_scheduler_ends_the_run_with_a_sentence_and_nothing_is_lost(
     kept, executed = len(list(store.glob("cells/*/[!.]*.npz"))), len(sweep.executed)
     assert 2 < kept < 40
     assert executed - kept <= 2  # what the two workers had in hand
-    outcome = sweep.run(store, lab.Placement("processes", "2"))
+    outcome = sweep.run(store, lab.executors.Placement("processes", "2"))
     assert (outcome.computed, outcome.reused) == (40 - kept, kept)
     assert same(outcome.results, sweep.run(tmp_path / "here").results)
 
@@ -189,7 +193,7 @@ def test_a_scheduler_that_answers_no_more_ends_the_run(write_sweep, store, start
     own.add()
     body = f"os.kill({own.scheduler.pid}, {int(signal.SIGSTOP)})"
     with pytest.raises(ClusterLost, match=r"has not answered for 3 s\. 1 of 1 cells are stored"):
-        write_sweep(cells=1, body=body).run(store, lab.Placement("dask", own.address))
+        write_sweep(cells=1, body=body).run(store, lab.executors.Placement("dask", own.address))
 
 
 def test_a_cluster_without_workers_is_told_and_goes_on_when_there_is_one(pair, write_sweep, store, monkeypatch):
@@ -197,7 +201,7 @@ def test_a_cluster_without_workers_is_told_and_goes_on_when_there_is_one(pair, w
     monkeypatch.setattr(cluster, "ASK", 0.2)
     for worker in pair.workers:
         end(worker)
-    opened, told = lab.Store.open(store), []
+    opened, told = lab.store.Store.open(store), []
 
     def tell(sentence):
         told.append(sentence)
@@ -205,8 +209,8 @@ def test_a_cluster_without_workers_is_told_and_goes_on_when_there_is_one(pair, w
         monkeypatch.setattr(cluster, "SILENT", 60.0)
 
     sweep = write_sweep(cells=2)
-    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("dask", pair.address))
-    (outcome,) = lab.run(plan, opened, tell=tell)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened, lab.executors.Placement("dask", pair.address))
+    (outcome,) = lab.runner.run(plan, opened, tell=tell)
     assert (outcome.computed, outcome.failures) == (2, ())
     (sentence,) = told
     assert "has had no workers for 1 s; 2 cells wait for one" in sentence

@@ -81,18 +81,18 @@ def test_an_experiment_without_jax_does_not_depend_on_it(sweep, monkeypatch):
 def test_a_file_that_lacks_a_part_is_refused_by_its_name(part, sweep):
     sweep.path.write_text(sweep.path.read_text() + f"\ndel {part}\n")
     with pytest.raises(InputError, match=f"lacks {part}"):
-        lab.load_experiment(sweep.path)
+        lab.experiment.load_experiment(sweep.path)
 
 
 def test_a_file_that_cannot_be_imported_is_refused_with_the_reason(sweep):
     sweep.path.write_text("import nothing_of_that_name")
     with pytest.raises(InputError, match="nothing_of_that_name"):
-        lab.load_experiment(sweep.path)
+        lab.experiment.load_experiment(sweep.path)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="There is no file"):
-        lab.load_experiment(tmp_path / "none.py")
+        lab.experiment.load_experiment(tmp_path / "none.py")
 
 
 def test_an_unknown_profile_is_refused_with_those_there_are(sweep):

@@ -79,7 +79,7 @@ def test_no_space_for_the_record_is_told_like_no_space_for_a_cell(sweep, store, 
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StoreFull, match="run the same command again"):
-        lab.write_record(record, store / "results")
+        lab.records.write_record(record, store / "results")
 
 
 @pytest.fixture
@@ -107,10 +107,10 @@ def test_a_full_disk_gives_a_clear_error_and_leaves_the_store_readable(on, write
     assert "Traceback" not in told.err
     assert f"No space left for results in {store}" in told.err
     assert "run the same command again to go on" in told.err
-    files = sweep.files(store, lab.parse_placement(on))
+    files = sweep.files(store, lab.executors.parse_placement(on))
     kept = [cell for cell, file in files.items() if file.exists()]
     assert 0 < len(kept) < 10
-    reading = lab.Store(store)
+    reading = lab.store.Store(store)
     assert all(reading.read(file.stem) is not None for file in files.values() if file.exists())
     assert reading.damaged == []
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)

@@ -24,7 +24,7 @@ FILES = {
         import registry, fillers
         from package import inner as aliased
         from package.deep import far
-        from offtangent.special.hermite import hermite
+        from offtangent.special.hermite_polynomials import hermite
 
         BASE = 2
         SCALE = BASE
@@ -327,7 +327,9 @@ def test_the_library_counts_in_the_same_way_however_it_is_named(way, tmp_path):
 
 def test_of_the_library_only_what_is_reached_counts(tmp_path):
     """A whole other library, changed in one place that is reached and in one that is not."""
-    (tmp_path / "experiment.py").write_text("import offtangent as ot\ndef run(cell): return ot.special.hermite(1, 2)")
+    (tmp_path / "experiment.py").write_text(
+        "import offtangent as ot\ndef run(cell): return ot.special.hermite_polynomials.hermite(1, 2)"
+    )
     codes = {}
     for name, old, new in (("as it is", "", ""), ("reached", "def hermite(", "EXTRA = 1\ndef hermite("),
                            ("used", "def hermite(", "@jax.named_call\ndef hermite(")):  # fmt: skip
@@ -440,7 +442,7 @@ def test_the_versions_of_the_packages_that_are_used_are_part_of_the_key(tmp_path
         "    n: int\nPROFILES = {'smoke': 1}\ndef cells(c): return [Cell(1)]\n"
         "def run(cell): return scipy.linalg.solve, sklearn.svm.SVC\ndef claims(r): return []\ndef draw(r): return []\n"
     )
-    experiment = lab.load_experiment(tmp_path / "experiment.py")
+    experiment = lab.experiment.load_experiment(tmp_path / "experiment.py")
     facts = experiment.machinery("Cell")
     assert set(facts) == {"code", "scipy", "sklearn"}
     assert all(value.count(".") == 1 for name, value in facts.items() if name != "code")
@@ -448,5 +450,5 @@ def test_the_versions_of_the_packages_that_are_used_are_part_of_the_key(tmp_path
     from offtangent.lab import machinery
 
     monkeypatch.setattr(machinery, "_release", lambda name: "9.9" if name == "scipy" else facts[name])
-    again = lab.load_experiment(tmp_path / "experiment.py")
+    again = lab.experiment.load_experiment(tmp_path / "experiment.py")
     assert again.key(again.cells("smoke")[0], "1") != key

@@ -96,7 +96,7 @@ def test_damaged_files_are_set_aside_beside_them_where_the_folder_is_on_another_
     told = run()
     assert told.status == 0, told.err
     assert len(list(file.parent.glob("*.damaged"))) == 1
-    assert lab.Store(store).read(file.stem) is not None
+    assert lab.store.Store(store).read(file.stem) is not None
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EIO])

@@ -53,9 +53,9 @@ def write(tmp_path):
 
 
 def numbers(folder, path, on="local"):
-    store = lab.Store.open(folder)
-    plan = lab.plan([lab.load_experiment(path)], "smoke", store, lab.parse_placement(on))
-    (outcome,) = lab.run(plan, store)
+    store = lab.store.Store.open(folder)
+    plan = lab.runner.plan([lab.experiment.load_experiment(path)], "smoke", store, lab.executors.parse_placement(on))
+    (outcome,) = lab.runner.run(plan, store)
     assert not outcome.failures, outcome.failures[0][1].error
     return [dataset["y"].item() for _, dataset in outcome.results], outcome.computed
 
@@ -64,9 +64,14 @@ def numbers(folder, path, on="local"):
 @pytest.mark.parametrize("package", [False, True])
 def test_two_experiments_with_helpers_of_one_name_have_each_its_own(write, store, on, package):
     a, b = write("a", 2.0, package=package), write("b", 5.0, package=package)
-    opened = lab.Store.open(store)
-    plan = lab.plan([lab.load_experiment(a), lab.load_experiment(b)], "smoke", opened, lab.parse_placement(on))
-    outcomes = lab.run(plan, opened)
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan(
+        [lab.experiment.load_experiment(a), lab.experiment.load_experiment(b)],
+        "smoke",
+        opened,
+        lab.executors.parse_placement(on),
+    )
+    outcomes = lab.runner.run(plan, opened)
     assert [[d["y"].item() for _, d in one.results] for one in outcomes] == [[2.0, 3.0], [5.0, 6.0]]
     assert "helper" not in sys.modules
 
@@ -80,9 +85,9 @@ def test_a_helper_that_changed_is_loaded_again_in_a_living_process(write, store)
 def test_a_worker_that_lives_long_asks_the_helper_as_it_is_now(write, store):
     """Both tasks run in this process, as in a Dask worker."""
     for value in (2.0, 7.0):
-        opened = lab.Store.open(store)
+        opened = lab.store.Store.open(store)
         path = write("a", value)
-        job = lab.plan([lab.load_experiment(path)], "smoke", opened).jobs[0]
+        job = lab.runner.plan([lab.experiment.load_experiment(path)], "smoke", opened).jobs[0]
         (done,) = work([job.task], str(store), "none")
         assert done.error is None
         opened.write(job.key, done.content)
@@ -119,10 +124,10 @@ import sys
 from pathlib import Path
 from offtangent import lab
 if __name__ == "__main__":
-    store = lab.Store.open(Path({str(store)!r}))
-    plan = lab.plan([lab.load_experiment(Path({str(write("a", 2.0, head=head))!r}))], "smoke", store,
-                    lab.Placement("processes", "1"))
-    (outcome,) = lab.run(plan, store)
+    store = lab.store.Store.open(Path({str(store)!r}))
+    plan = lab.runner.plan([lab.experiment.load_experiment(Path({str(write("a", 2.0, head=head))!r}))], "smoke", store,
+                    lab.executors.Placement("processes", "1"))
+    (outcome,) = lab.runner.run(plan, store)
     print(outcome.computed, [done.error for _, done in outcome.failures])
 """
     script = store.parent / "script.py"

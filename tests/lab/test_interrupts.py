@@ -54,7 +54,7 @@ def when(number, body):
 def test_a_ctrl_c_that_somebody_swallows_ends_the_run(who, write_sweep, store, capfd, caplog):
     """After the cell in which it was swallowed, at the latest; and nobody prints it."""
     sweep = write_sweep(cells=3, body=when(1, SWALLOWERS[who]))
-    with pytest.raises(lab.Interrupted, match=r"[12] of 3 cells are stored"):
+    with pytest.raises(lab.runner.Interrupted, match=r"[12] of 3 cells are stored"):
         sweep.run(store)
     assert sweep.executed == [0, 1]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -70,7 +70,7 @@ def test_a_long_cell_that_has_swallowed_a_ctrl_c_gets_another(write_sweep, store
         time.sleep(60)
     """
     start = time.monotonic()
-    with pytest.raises(lab.Interrupted, match=r"1 of 3 cells are stored"):
+    with pytest.raises(lab.runner.Interrupted, match=r"1 of 3 cells are stored"):
         write_sweep(cells=3, body=when(1, body)).run(store)
     assert time.monotonic() - start < 30
 
@@ -78,8 +78,8 @@ def test_a_long_cell_that_has_swallowed_a_ctrl_c_gets_another(write_sweep, store
 def test_a_run_in_processes_stops_between_two_looks(write_sweep, store):
     """The signal comes while the main thread is in the middle of its own business: here, telling of a cell."""
     sweep = write_sweep(cells=20, seconds=0.05)
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("processes", "2"))
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened, lab.executors.Placement("processes", "2"))
     seen = []
 
     def on_done(job, _):
@@ -88,8 +88,8 @@ def test_a_run_in_processes_stops_between_two_looks(write_sweep, store):
             time.sleep(0.1)
         seen.append(job)
 
-    with pytest.raises(lab.Interrupted) as caught:
-        lab.run(plan, opened, on_done=on_done)
+    with pytest.raises(lab.runner.Interrupted) as caught:
+        lab.runner.run(plan, opened, on_done=on_done)
     assert seen  # it was not cut short
     assert caught.value.stored == len(list(store.glob("cells/*/[!.]*.npz"))) < 20
 

@@ -42,7 +42,7 @@ def test_the_cells_of_a_killed_worker_are_sent_again(write_sweep, store, same, t
         os.kill(os.getpid(), {signal.SIGKILL})
     """
     sweep = write_sweep(cells=8, seconds=0.1, body=body)
-    outcome = sweep.run(store, lab.Placement("processes", "2"))
+    outcome = sweep.run(store, lab.executors.Placement("processes", "2"))
     assert mark.exists()
     assert (outcome.computed, outcome.reused, outcome.failures) == (8, 0, ())
     assert len(sweep.executed) <= 8 + 2  # what the two workers had in hand
@@ -56,7 +56,7 @@ def test_a_cell_that_always_kills_its_worker_is_reported_and_takes_no_other_with
         os._exit(1)
     time.sleep(0.2)
     """
-    outcome = write_sweep(cells=4, body=body).run(store, lab.Placement("processes", "2"))
+    outcome = write_sweep(cells=4, body=body).run(store, lab.executors.Placement("processes", "2"))
     ((job, done),) = outcome.failures
     assert job.cell.number == 1
     assert "died 3 times" in done.error
@@ -78,7 +78,7 @@ def test_a_cell_that_does_not_fit_beside_others_is_tried_by_itself_with_fresh_wo
         raise {FULL[full]}
     """
     sweep = write_sweep(cells=5, seconds=0.1, body=body)
-    outcome = sweep.run(store, lab.Placement("processes", "2"))
+    outcome = sweep.run(store, lab.executors.Placement("processes", "2"))
     assert (outcome.computed, outcome.failures) == (5, ())
     assert (sweep.executed.count(1), sweep.executed[-1]) == (2, 1)
     *before, last = sweep.processes
@@ -88,11 +88,11 @@ def test_a_cell_that_does_not_fit_beside_others_is_tried_by_itself_with_fresh_wo
 def test_a_cell_that_does_not_fit_at_all_is_reported(write_sweep, store):
     body = "if cell.number == 1: raise MemoryError('too large')"
     sweep = write_sweep(cells=3, body=body)
-    ((_, done),) = sweep.run(store, lab.Placement("processes", "2")).failures
+    ((_, done),) = sweep.run(store, lab.executors.Placement("processes", "2")).failures
     assert done.error == "MemoryError: too large"
     assert sweep.executed.count(1) == 2
     sweep.forget()
-    ((_, done),) = sweep.run(store, lab.Placement("local")).failures  # where nobody else has a share
+    ((_, done),) = sweep.run(store, lab.executors.Placement("local")).failures  # where nobody else has a share
     assert sweep.executed.count(1) == 1
 
 

@@ -33,31 +33,31 @@ def test_two_hundred_random_changes_of_a_record_are_all_found(finished, sweep):
     """One byte each, at any place; every second one a digit for a digit."""
     rng, sound = random.Random(20190524), finished.read_bytes()
     digits = [place for place, byte in enumerate(sound) if chr(byte) in string.digits]
-    lab.read_record(finished, {"sweep": sweep.experiment})
+    lab.records.read_record(finished, {"sweep": sweep.experiment})
     for number in range(200):
         place = rng.choice(digits) if number % 2 else rng.randrange(len(sound))
         values = [ord(d) for d in string.digits] if number % 2 else range(256)
         value = rng.choice([one for one in values if one != sound[place]])
         finished.write_bytes(sound[:place] + bytes([value]) + sound[place + 1 :])
         with pytest.raises(InputError):
-            lab.read_record(finished, {"sweep": sweep.experiment})
+            lab.records.read_record(finished, {"sweep": sweep.experiment})
 
 
 def test_a_record_of_the_first_format_is_still_read(finished, sweep):
     content = json.loads(finished.read_text()) | {"format": 1}
     del content["checksum"]
     finished.write_text(json.dumps(content))
-    assert lab.read_record(finished, {"sweep": sweep.experiment}).results.complete
+    assert lab.records.read_record(finished, {"sweep": sweep.experiment}).results.complete
 
 
 def test_a_changed_record_is_told_and_made_again_from_the_cells(finished, sweep, store, offtangent, same):
     known = {"sweep": sweep.experiment}
-    before = lab.read_record(finished, known)
+    before = lab.records.read_record(finished, known)
     change_a_digit(finished)
     told = offtangent("report", store, sweep.path)
     assert told.status == 0
     assert "its checksum does not match its content. It was made again from 4 cells" in told.err
-    assert same(before.results, lab.read_record(finished, known).results)
+    assert same(before.results, lab.records.read_record(finished, known).results)
     assert len(list((store / "damaged").iterdir())) == 1
     assert offtangent("report", store, sweep.path).err == ""
 
@@ -98,14 +98,14 @@ def large(write_sweep, store):
     """A sweep of two cells with 1.6 MB each, and its record."""
     sweep = write_sweep(cells=2, size=200_000)
     outcome = sweep.run(store)
-    return sweep, outcome, lab.write_record(record_of(outcome), store / "results")
+    return sweep, outcome, lab.records.write_record(record_of(outcome), store / "results")
 
 
 def test_a_large_variable_stays_in_its_cell_and_comes_back_with_the_record(large):
     sweep, outcome, path = large
     assert path.stat().st_size < 5_000
     for (_, came), (_, dataset) in zip(
-        lab.read_record(path, {"sweep": sweep.experiment}).results, outcome.results, strict=True
+        lab.records.read_record(path, {"sweep": sweep.experiment}).results, outcome.results, strict=True
     ):
         np.testing.assert_array_equal(came["values"].values, dataset["values"].values)
 

@@ -87,8 +87,8 @@ def test_two_runs_whose_names_join_to_the_same_keep_a_record_each(own, store, of
     first, second = own(name="a-b"), own(name="a", source=SOURCE.replace('"smoke"', '"b-smoke"'))
     assert offtangent("run", first, *HOW, "--out", store).status == 0
     assert offtangent("run", second, "--profile", "b-smoke", "--on", "local", "--out", store).status == 0
-    known = {path.stem: lab.load_experiment(path) for path in (first, second)}
-    read = [lab.read_record(path, known) for path in (store / "results").iterdir()]
+    known = {path.stem: lab.experiment.load_experiment(path) for path in (first, second)}
+    read = [lab.records.read_record(path, known) for path in (store / "results").iterdir()]
     assert {(record.name, record.results.profile) for record in read} == {("a-b", "smoke"), ("a", "b-smoke")}
 
 

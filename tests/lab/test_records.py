@@ -37,12 +37,12 @@ def test_numbers_come_back_through_json(array):
 def written(sweep, store):
     """A record's path, and the record."""
     record = record_of(sweep.run(store))
-    return lab.write_record(record, store / "results"), record
+    return lab.records.write_record(record, store / "results"), record
 
 
 def test_a_record_comes_back_with_its_cells_and_provenance(written, sweep):
     path, record = written
-    came = lab.read_record(path, {"sweep": sweep.experiment})
+    came = lab.records.read_record(path, {"sweep": sweep.experiment})
     assert path.name == "sweep-smoke.json"
     assert (came.name, came.provenance) == (record.name, record.provenance)
     assert came.results.complete
@@ -75,7 +75,7 @@ def test_a_record_of_other_code_does_not_import_it(written, sweep, tmp_path):
     for name in ("evil", str(tmp_path / "evil.py"), "antigravity", "offtangent.papers.arora.fig1", "../evil"):
         path.write_text(json.dumps(content | {"experiment": name}))
         with pytest.raises(InputError, match="none of the papers' experiments"):
-            lab.read_record(path, {"sweep": sweep.experiment})
+            lab.records.read_record(path, {"sweep": sweep.experiment})
     assert not (tmp_path / "mark").exists()
     assert "antigravity" not in sys.modules
 
@@ -99,13 +99,13 @@ def test_a_file_that_is_no_record_is_refused(content, sweep, tmp_path):
     path = tmp_path / "record.json"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
     with pytest.raises(InputError):
-        lab.read_record(path, {"sweep": sweep.experiment})
+        lab.records.read_record(path, {"sweep": sweep.experiment})
 
 
 def test_incomplete_results_are_marked_so(write_sweep, store):
     sweep = write_sweep(body="if cell.number == 1: raise ValueError")
-    path = lab.write_record(record_of(sweep.run(store)), store / "results")
-    assert not lab.read_record(path, {"sweep": sweep.experiment}).results.complete
+    path = lab.records.write_record(record_of(sweep.run(store)), store / "results")
+    assert not lab.records.read_record(path, {"sweep": sweep.experiment}).results.complete
 
 
 def test_nan_becomes_text_that_numpy_reads():

@@ -29,8 +29,8 @@ def test_a_second_run_computes_nothing(sweep, store, same):
 
 
 def test_the_longest_cells_of_an_experiment_come_first(sweep, store):
-    kept = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", kept)
+    kept = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", kept)
     costs = (lab.Cost(2.0, 1.0), None, lab.Cost(9.0, 1.0), lab.Cost(5.0, 1.0))
     jobs = tuple(replace(job, cost=cost) for job, cost in zip(plan.jobs, costs, strict=True))
     (outcome,) = runner.run(replace(plan, jobs=jobs), kept)
@@ -41,7 +41,7 @@ def test_the_longest_cells_of_an_experiment_come_first(sweep, store):
 def test_experiments_with_long_cells_come_first_and_each_as_a_whole(write_sweep, store):
     """A tail of them would leave workers idle; another order would leave no experiment whole on the way."""
     sweeps = [write_sweep(cells=2, name=name) for name in "abc"]
-    plan = lab.plan([sweep.experiment for sweep in sweeps], "smoke", lab.Store.open(store))
+    plan = lab.runner.plan([sweep.experiment for sweep in sweeps], "smoke", lab.store.Store.open(store))
     costs = {"a": (5.0, 6.0), "b": (1.0, 9.0), "c": (None, None)}
     jobs = []
     for job in plan.jobs:
@@ -73,7 +73,7 @@ def test_fresh_computes_everything_again(sweep, store):
 
 def test_processes_give_the_numbers_of_this_process_in_the_order_of_the_cells(write_sweep, store, same, tmp_path):
     sweep = write_sweep(cells=7, seconds=0.02)
-    outcome = sweep.run(store, lab.Placement("processes", "2"))
+    outcome = sweep.run(store, lab.executors.Placement("processes", "2"))
     assert len(sweep.executed) == 7
     assert len(sweep.executors) <= 2
     assert [cell.number for cell, _ in outcome.results] == list(range(7))
@@ -117,8 +117,8 @@ def test_rounding_by_threads_is_part_of_the_key(write_sweep, store, monkeypatch)
     monkeypatch.setenv("NPROC", "2")
     sweep = write_sweep(cells=1, body="import jax")
     assert [sweep.run(store).reused for _ in range(2)] == [0, 1]
-    assert [sweep.run(store, lab.Placement("processes", "1")).reused for _ in range(2)] == [0, 1]
-    assert sweep.run(store, lab.Placement("processes", "2")).reused == 1
+    assert [sweep.run(store, lab.executors.Placement("processes", "1")).reused for _ in range(2)] == [0, 1]
+    assert sweep.run(store, lab.executors.Placement("processes", "2")).reused == 1
     monkeypatch.setenv("NPROC", "3")
     assert sweep.run(store).reused == 0
 
@@ -127,7 +127,7 @@ def test_a_worker_with_other_threads_than_the_run_says_refuses_the_cell(sweep, s
     """One that imported JAX before it could be told, say."""
     monkeypatch.setenv("NPROC", "7")
     sweep.path.write_text(sweep.path.read_text().replace("    values = ", "    import jax\n    values = "))
-    job = lab.plan([lab.load_experiment(sweep.path)], "smoke", lab.Store.open(store)).jobs[0]
+    job = lab.runner.plan([lab.experiment.load_experiment(sweep.path)], "smoke", lab.store.Store.open(store)).jobs[0]
     (done,) = work([replace(job.task, threads="1")], str(store), "none")
     assert "threads 7 (the run: 1)" in done.error
 
@@ -175,18 +175,18 @@ def test_workers_that_do_not_see_the_store_send_their_results_back(sweep, store,
         yield
 
     monkeypatch.setattr(runner, "announced", unannounced)
-    outcome = sweep.run(store, lab.Placement("processes", "1"))
+    outcome = sweep.run(store, lab.executors.Placement("processes", "1"))
     assert outcome.computed == 4
-    assert all(file.exists() for file in sweep.files(store, lab.Placement("processes", "1")).values())
+    assert all(file.exists() for file in sweep.files(store, lab.executors.Placement("processes", "1")).values())
     assert same(outcome.results, sweep.run(tmp_path / "here").results)
 
 
 def test_a_worker_with_another_source_refuses_the_cell(sweep, store):
     """The file changes after the plan was made: its numbers would be stored under the old source's name."""
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened)
     sweep.path.write_text(sweep.path.read_text().replace("default_rng(cell.number)", "default_rng(cell.number + 1)"))
-    (outcome,) = lab.run(plan, opened)
+    (outcome,) = lab.runner.run(plan, opened)
     assert len(outcome.failures) == 4
     assert "The worker differs from the run in" in outcome.failures[0][1].error
     assert sweep.executed == []
@@ -195,13 +195,13 @@ def test_a_worker_with_another_source_refuses_the_cell(sweep, store):
 def test_a_worker_that_lives_long_runs_the_file_as_it_is_now(sweep, store, tmp_path, monkeypatch):
     """Both tasks run in this one process, as in a Dask worker. The new file is as long as the old one, and as old."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    old, new = lab.Store(tmp_path / "old"), lab.Store(tmp_path / "new")
-    jobs = [lab.plan([sweep.experiment], "smoke", old).jobs[0]]
+    old, new = lab.store.Store(tmp_path / "old"), lab.store.Store(tmp_path / "new")
+    jobs = [lab.runner.plan([sweep.experiment], "smoke", old).jobs[0]]
     assert work([jobs[0].task], str(store), "none")[0].error is None
     saved = sweep.path.stat().st_mtime
     sweep.path.write_text(sweep.path.read_text().replace("standard_normal", "standard_cauchy"))
     os.utime(sweep.path, (saved, saved))
-    jobs.append(lab.plan([sweep.experiment], "smoke", new).jobs[0])
+    jobs.append(lab.runner.plan([sweep.experiment], "smoke", new).jobs[0])
     (done,) = work([jobs[1].task], str(store), "none")
     assert done.error is None
     assert jobs[0].key != jobs[1].key
@@ -210,7 +210,7 @@ def test_a_worker_that_lives_long_runs_the_file_as_it_is_now(sweep, store, tmp_p
 
 def test_ctrl_c_in_this_process_keeps_what_is_done(write_sweep, store):
     sweep = write_sweep(body=f"if cell.number == 2: os.kill(os.getpid(), {signal.SIGINT}); time.sleep(5)")
-    with pytest.raises(lab.Interrupted, match=r"2 of 4 cells are stored\. Run the same command again"):
+    with pytest.raises(lab.runner.Interrupted, match=r"2 of 4 cells are stored\. Run the same command again"):
         sweep.run(store)
     assert [number for number, file in sweep.files(store).items() if file.exists()] == [0, 1]
     assert not list(store.glob(".run-*"))
@@ -230,9 +230,10 @@ import jax
 from pathlib import Path
 from offtangent import lab
 if __name__ == "__main__":
-    store = lab.Store.open(Path({str(store)!r}))
-    plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store, lab.Placement("processes", "1"))
-    (outcome,) = lab.run(plan, store)
+    store = lab.store.Store.open(Path({str(store)!r}))
+    mine = lab.experiment.load_experiment(Path({str(sweep.path)!r}))
+plan = lab.runner.plan([mine], "smoke", store, lab.executors.Placement("processes", "1"))
+    (outcome,) = lab.runner.run(plan, store)
     assert "NPROC" not in os.environ
     found = outcome.results.pairs[0][1]
     print(found["threads"].item(), found["total"].item())
@@ -244,9 +245,9 @@ if __name__ == "__main__":
 
 def test_a_store_that_loses_a_file_during_the_run_says_so(write_sweep, store):
     sweep = write_sweep(cells=2)
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
-    (outcome,) = lab.run(plan, opened, on_done=lambda job, _: opened.path(job.key).unlink())
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened)
+    (outcome,) = lab.runner.run(plan, opened, on_done=lambda job, _: opened.path(job.key).unlink())
     assert len(outcome.failures) == 2
     assert "run again" in outcome.failures[0][1].error
 
@@ -254,21 +255,23 @@ def test_a_store_that_loses_a_file_during_the_run_says_so(write_sweep, store):
 @pytest.mark.parametrize("text", ["processes:0", "processes:x", "dask", "nowhere", "local:3"])
 def test_an_executor_that_is_none_is_refused_in_words(text):
     with pytest.raises(InputError, match="--on"):
-        lab.parse_placement(text)
+        lab.executors.parse_placement(text)
 
 
 def test_without_an_executor_there_is_a_process_a_core():
     """On a CPU, where the tests run."""
-    assert lab.parse_placement(None) == lab.Placement("processes", str(len(os.sched_getaffinity(0))))
+    assert lab.executors.parse_placement(None) == lab.executors.Placement(
+        "processes", str(len(os.sched_getaffinity(0)))
+    )
 
 
 @pytest.mark.parametrize("text", ["local", "processes:3", "dask:tcp://host:1", "slurm:gpu", "slurm"])
 def test_an_executor_reads_as_it_was_typed(text):
-    assert str(lab.parse_placement(text)) == text
+    assert str(lab.executors.parse_placement(text)) == text
 
 
 def test_the_time_left_is_unknown_first_and_nothing_at_the_end(sweep, store):
-    jobs = lab.plan([sweep.experiment], "smoke", lab.Store.open(store)).missing
+    jobs = lab.runner.plan([sweep.experiment], "smoke", lab.store.Store.open(store)).missing
     left = TimeLeft(jobs)
     assert (left.total, left.seconds) == (4, None)
     for job in jobs:
@@ -278,7 +281,7 @@ def test_the_time_left_is_unknown_first_and_nothing_at_the_end(sweep, store):
 
 def test_a_small_cell_before_large_ones_does_not_tell_the_time_left(sweep, store):
     """It mostly compiled; at its pace the others would take for ever."""
-    small, *others = lab.plan([sweep.experiment], "smoke", lab.Store.open(store)).missing
+    small, *others = lab.runner.plan([sweep.experiment], "smoke", lab.store.Store.open(store)).missing
     jobs = [replace(small, cost=lab.Cost(1.0, 1.0)), *(replace(job, cost=lab.Cost(1e15, 1.0)) for job in others)]
     left = TimeLeft(jobs)
     left.done(jobs[0], 20.0)
@@ -289,7 +292,7 @@ def test_a_small_cell_before_large_ones_does_not_tell_the_time_left(sweep, store
 
 def test_each_experiment_has_its_own_pace(sweep, store, monkeypatch):
     """Two of its cells took 1 s each, two of the other's 100 s each: one of each is left, on two workers."""
-    first, second, third, *_ = lab.plan([sweep.experiment], "smoke", lab.Store.open(store)).missing
+    first, second, third, *_ = lab.runner.plan([sweep.experiment], "smoke", lab.store.Store.open(store)).missing
     slow = [replace(job, experiment=replace(job.experiment, name="slow")) for job in (first, second, third)]
     left = TimeLeft([first, second, third, *slow])
     for job, taken in ((first, 1.0), (second, 1.0), (slow[0], 100.0), (slow[1], 100.0)):

@@ -187,8 +187,8 @@ def test_a_result_that_no_record_could_hold_fails_its_cell_by_the_variable_s_nam
 def test_dates_come_back_from_a_record_and_masked_numbers_as_nan(values, own, store, offtangent):
     path = own(f"def run(cell):\n    return xr.Dataset({{'when': ('i', {values})}})\n")
     assert offtangent("run", path, *HOW, "--out", store).status == 0
-    experiment = lab.load_experiment(path)
-    record = lab.read_record(store / "results" / "trial-smoke.json", {"trial": experiment})
+    experiment = lab.experiment.load_experiment(path)
+    record = lab.records.read_record(store / "results" / "trial-smoke.json", {"trial": experiment})
     for cell, dataset in record.results:
         assert dataset.identical(experiment.run(cell))
 
@@ -214,7 +214,7 @@ def test_fields_that_are_not_plain_are_refused_alike_wherever_cells_run(value, a
 
 
 def test_a_whole_number_of_as_many_digits_as_are_allowed_is_a_field(own):
-    kind = lab.load_experiment(own()).module.Cell
+    kind = lab.experiment.load_experiment(own()).module.Cell
     assert fields_of(kind(10**DIGITS - 1)) == {"i": 10**DIGITS - 1}
     with pytest.raises(InputError, match="digits"):
         fields_of(kind(10 ** (DIGITS + 1)))

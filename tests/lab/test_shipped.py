@@ -84,7 +84,7 @@ def test_a_comparison_sees_a_moved_number_and_forgives_rounding(tmp_path, sweep,
     for factor, moved in ((1 + 1e-10, {}), (1 + 1e-6, {"values": "1e-06 of itself", "mean": "1e-06 of itself"})):
         pairs = tuple((cell, dataset * factor) for cell, dataset in before.results)
         after = replace(before, results=lab.Results("smoke", pairs))
-        paths = [lab.write_record(one, tmp_path / name) for one, name in ((before, "a"), (after, "b"))]
+        paths = [lab.records.write_record(one, tmp_path / name) for one, name in ((before, "a"), (after, "b"))]
         found = shipped.compare(*paths, "code")
         assert (found.cells, found.alone, dict(found.moved)) == (4, 0, moved)
 

@@ -100,7 +100,7 @@ def test_a_real_slurm_gives_the_numbers_of_this_process(slurm, write_sweep, stor
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["reused"], told.json["failures"]) == (3, 0, [])
     assert len(sweep.executors) == 3  # a job each
-    again = sweep.run(store, lab.Placement("slurm", slurm))
+    again = sweep.run(store, lab.executors.Placement("slurm", slurm))
     assert (again.computed, again.reused) == (0, 3)
     assert same(again.results, sweep.run(tmp_path / "here").results)
 
@@ -113,7 +113,7 @@ def test_a_slurm_job_that_dies_is_reported_and_the_others_go_on(slurm, write_swe
         os.system("scancel --full --signal=KILL $SLURM_JOB_ID")
         time.sleep(60)
     """
-    outcome = write_sweep(cells=2, body=body).run(store, lab.Placement("slurm", slurm))
+    outcome = write_sweep(cells=2, body=body).run(store, lab.executors.Placement("slurm", slurm))
     ((job, done),) = outcome.failures
     assert job.cell.number == 1
     assert "left the queue without a result" in done.error or "cancel" in done.error.lower()
@@ -125,7 +125,7 @@ def test_a_slurm_job_over_its_time_limit_is_told_so_and_keeps_what_it_has_finish
 ):
     """Two jobs of two cells. The second cell of each sees to it that its job ends, one of them deaf to the warning."""
     monkeypatch.setattr("offtangent.lab.executors.LOOK", 0.5)
-    monkeypatch.setattr(lab.Placement, "chunk", lambda *_: 2)
+    monkeypatch.setattr(lab.executors.Placement, "chunk", lambda *_: 2)
     body = """
     if cell.number >= 2:
         import signal, subprocess
@@ -135,9 +135,9 @@ def test_a_slurm_job_over_its_time_limit_is_told_so_and_keeps_what_it_has_finish
         time.sleep(200)
     """
     sweep = write_sweep(cells=4, body=body)
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("slurm", slurm))
-    (outcome,) = lab.run(plan, opened, timeout=100.0)
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened, lab.executors.Placement("slurm", slurm))
+    (outcome,) = lab.runner.run(plan, opened, timeout=100.0)
     scripts = [path.read_text() for path in (store / "slurm").glob("*_submission.sh")]
     assert all("--time=5" in script for script in scripts)  # 200 s are four minutes, and one to start
     assert [job.cell.number for job, _ in outcome.failures] == [2, 3]
@@ -151,18 +151,20 @@ def test_submitits_stand_in_gives_the_numbers_of_this_process(write_sweep, store
     assert told.status == 0, told.err
     assert (told.json["computed"], told.json["failures"]) == (2, [])
     assert os.getpid() not in sweep.executors
-    assert same(sweep.run(store, lab.Placement("slurm", "local")).results, sweep.run(tmp_path / "here").results)
+    assert same(
+        sweep.run(store, lab.executors.Placement("slurm", "local")).results, sweep.run(tmp_path / "here").results
+    )
 
 
 def test_many_cells_go_to_slurm_in_few_jobs():
     """A job pays for its own start: at most 32 of them, and no cell left out."""
-    placement = lab.Placement("slurm", "tiny")
+    placement = lab.executors.Placement("slurm", "tiny")
     for cells in (1, 31, 32, 33, 1000):
         chunk = placement.chunk(cells)
         assert chunk >= 1
         assert 32 * chunk >= cells
     assert placement.chunk(32) == 1
-    assert lab.Placement("dask", "x").chunk(1000) == 1
+    assert lab.executors.Placement("dask", "x").chunk(1000) == 1
 
 
 def test_slurm_without_slurm_is_refused_in_words(sweep, store, program, monkeypatch):

@@ -33,9 +33,9 @@ def test_a_damaged_file_is_set_aside_and_computed_again(damage, sweep, store, sa
     untouched = {number: file.read_bytes() for number, file in files.items() if number != 2}
     DAMAGE[damage](files[2])
     sweep.forget()
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened)
-    (again,) = lab.run(plan, opened)
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened)
+    (again,) = lab.runner.run(plan, opened)
     assert sweep.executed == [2]
     assert (again.computed, again.reused) == (1, 3)
     assert same(again.results, first.results)
@@ -50,7 +50,7 @@ def test_the_result_of_another_cell_under_this_name_is_not_taken(sweep, store):
     sweep.run(store)
     files = sweep.files(store)
     shutil.copyfile(files[1], files[2])
-    opened = lab.Store(store)
+    opened = lab.store.Store(store)
     assert opened.read(files[2].stem) is None
     assert "another cell" in opened.damaged[0]
 
@@ -78,7 +78,7 @@ def test_a_file_that_another_run_has_mended_meanwhile_stays(sweep, store, monkey
         replace(*names)
 
     monkeypatch.setattr(os, "replace", mended_first)
-    opened = lab.Store(store)
+    opened = lab.store.Store(store)
     opened.read(file.stem)
     assert file.read_bytes() == sound
     assert opened.damaged == []
@@ -96,7 +96,7 @@ def test_two_runs_that_set_the_same_file_aside_report_it_once(sweep, store, monk
         replace(*names)
 
     monkeypatch.setattr(os, "replace", faster)
-    opened = lab.Store(store)
+    opened = lab.store.Store(store)
     assert opened.read(file.stem) is None
     assert opened.damaged == []
 
@@ -109,14 +109,14 @@ def test_only_old_leftovers_of_crashed_runs_are_cleared(store):
     old = time.time() - STALE_AFTER - 1
     for name in names[::2]:
         os.utime(store / name, (old, old))
-    lab.Store.open(store)
+    lab.store.Store.open(store)
     assert [(store / name).exists() for name in names] == [False, True, False, True]
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="Choose another with --out"):
-        lab.Store.open(tmp_path / "file" / "store")
+        lab.store.Store.open(tmp_path / "file" / "store")
 
 
 def test_a_stored_cell_is_decoded_once(sweep, store, monkeypatch):
@@ -143,7 +143,7 @@ def test_leftovers_of_dead_processes_are_cleared_at_once_and_those_of_living_one
         for process in (dead(), os.getpid()):
             (place / f".x.{_files._here()}-{process}-0a.part").touch()
         (place / f".x.{'0' * 8}-{dead()}-0a.part").touch()  # of another machine, where it may be alive
-    lab.Store.open(store)
+    lab.store.Store.open(store)
     for place in places:
         left = sorted(file.name.split("-")[0:2] for file in place.glob(".x.*.part"))
         assert left == sorted([[".x.00000000", left[0][1]], [f".x.{_files._here()}", str(os.getpid())]])

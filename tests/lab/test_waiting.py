@@ -27,9 +27,9 @@ def test_a_cell_over_the_time_limit_is_ended_and_takes_no_other_with_it(write_sw
 def test_the_worker_of_a_cell_over_the_time_limit_is_replaced(write_sweep, store):
     """The only one: what comes after runs in another process."""
     sweep = write_sweep(cells=3, body="if cell.number == 0: time.sleep(100)")
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened, lab.Placement("processes", "1"))
-    (outcome,) = lab.run(plan, opened, timeout=4.0)
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened, lab.executors.Placement("processes", "1"))
+    (outcome,) = lab.runner.run(plan, opened, timeout=4.0)
     assert [job.cell.number for job, _ in outcome.failures] == [0]
     assert sweep.executed == [0, 1, 2]
     assert sweep.processes[1] == sweep.processes[2] != sweep.processes[0]
@@ -51,16 +51,18 @@ def test_where_no_cell_can_be_ended_a_time_limit_is_refused_and_processes_are_na
     assert not sweep.executed
 
 
-@pytest.mark.parametrize("placement", [lab.Placement("local"), lab.Placement("processes", "2")], ids=str)
+@pytest.mark.parametrize(
+    "placement", [lab.executors.Placement("local"), lab.executors.Placement("processes", "2")], ids=str
+)
 def test_a_cell_that_runs_far_longer_than_expected_is_told_once(placement, write_sweep, store, monkeypatch):
     for name, value in (("TIMES", 2.0), ("MORE", 0.5), ("EVERY", 0.1)):
         monkeypatch.setattr(lateness, name, value)
     sweep = write_sweep(cells=3, body="if cell.number == 1: time.sleep(2)")
-    opened = lab.Store.open(store)
-    plan = lab.plan([sweep.experiment], "smoke", opened, placement)
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened, placement)
     jobs = tuple(replace(job, cost=lab.Cost(1.0, 1.0) if job.cell.number == 1 else None) for job in plan.jobs)
     told = []
-    lab.run(replace(plan, jobs=jobs), opened, tell=told.append)
+    lab.runner.run(replace(plan, jobs=jobs), opened, tell=told.append)
     (sentence,) = told
     assert sentence.startswith("sweep Cell(number=1, size=10, seconds=0.0): expected 0.0 s, running for ")
 
@@ -87,7 +89,7 @@ def test_a_worker_s_own_child_that_lives_on_does_not_hide_its_death(write_sweep,
         os._exit(1)
     """
     start = time.monotonic()
-    outcome = write_sweep(cells=2, body=body).run(store, lab.Placement("processes", "1"))
+    outcome = write_sweep(cells=2, body=body).run(store, lab.executors.Placement("processes", "1"))
     assert (outcome.computed, outcome.failures) == (2, ())
     assert time.monotonic() - start < 18
 
@@ -99,9 +101,10 @@ def test_a_script_that_does_not_ask_whether_it_is_main_does_not_go_on_in_its_wor
     script.write_text(f"""
 from pathlib import Path
 from offtangent import lab
-store = lab.Store.open(Path({str(store)!r}))
-plan = lab.plan([lab.load_experiment(Path({str(sweep.path)!r}))], "smoke", store, lab.Placement("processes", "1"))
-(outcome,) = lab.run(plan, store)
+store = lab.store.Store.open(Path({str(store)!r}))
+mine = lab.experiment.load_experiment(Path({str(sweep.path)!r}))
+plan = lab.runner.plan([mine], "smoke", store, lab.executors.Placement("processes", "1"))
+(outcome,) = lab.runner.run(plan, store)
 with open({str(log)!r}, "a") as file:
     file.write(outcome.failures[0][1].error)
 """)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import offtangent
-from offtangent.lab import Experiment
+from offtangent.lab.experiment import Experiment
 from offtangent.papers import PAPERS
 
 PACKAGE = str(Path(offtangent.__file__).parent)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from offtangent.linalg import conjugate_gradients, low_rank
+from offtangent.linalg.conjugate import conjugate_gradients
+from offtangent.linalg.preconditioner import low_rank
 
 N = 20
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from offtangent.linalg import low_rank, pivoted_cholesky
+from offtangent.linalg.preconditioner import low_rank, pivoted_cholesky
 
 EPS = float(np.finfo(np.float32).eps)
 N = 40

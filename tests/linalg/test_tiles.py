@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.linalg import SymmetricTiles
-from offtangent.linalg.tiles import _cut, _global, _ring
+from offtangent.linalg.tiles import SymmetricTiles, _cut, _global, _ring
 
 
 def block(X1, X2):

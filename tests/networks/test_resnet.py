@@ -9,7 +9,8 @@ from jax.flatten_util import ravel_pytree
 
 from offtangent import kernels, taylor
 from offtangent._errors import InputError
-from offtangent.networks import DirectHidden, DirectResNet, FullyConnected, Hidden, ResNet
+from offtangent.networks import FullyConnected, ResNet
+from offtangent.networks.resnet import DirectHidden, DirectResNet, Hidden
 
 D, K, M = 3, 2, 6
 RNG = np.random.default_rng(0)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.networks import MLP, ConvNet
+from offtangent.networks import MLP
+from offtangent.networks.standard import ConvNet
 
 RNG = np.random.default_rng(0)
 KEY = jax.random.key(0)

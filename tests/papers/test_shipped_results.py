@@ -8,7 +8,7 @@ from offtangent.lab.records import committed_records
 from offtangent.papers import PAPERS
 
 NAMES = [(paper.name, name) for paper in PAPERS for name in paper.experiments]
-KNOWN = {f"{p}/{name}": lab.Experiment(f"{p}/{name}", f"offtangent.papers.{p}.{name}") for p, name in NAMES}
+KNOWN = {f"{p}/{name}": lab.experiment.Experiment(f"{p}/{name}", f"offtangent.papers.{p}.{name}") for p, name in NAMES}
 SHIPPED = {path.stem: path for path in committed_records()}
 
 
@@ -18,7 +18,7 @@ def test_every_experiment_comes_with_the_results_of_its_paper_profile():
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_results_are_whole_and_can_be_judged_and_drawn(name):
-    record = lab.read_record(SHIPPED[name], KNOWN)
+    record = lab.records.read_record(SHIPPED[name], KNOWN)
     experiment = KNOWN[record.name]
     assert record.results.complete
     assert all((record.provenance.commit, record.provenance.device, record.provenance.date))
@@ -33,7 +33,7 @@ OURS = [name for name in SHIPPED if name.startswith("allen_zhu_li-")]
 
 @pytest.fixture(scope="module")
 def records():
-    return {name: lab.read_record(SHIPPED[name], KNOWN) for name in OURS}
+    return {name: lab.records.read_record(SHIPPED[name], KNOWN) for name in OURS}
 
 
 def some(record, kept):

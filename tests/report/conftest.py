@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from offtangent.report import Badge, Figure, Note, Page, Section, Table, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report.page import Badge, Note, Page, Section, Table
 
 LONG = (
     r"$\sqrt{y^\top (H^\infty)^{-1} y} \le "

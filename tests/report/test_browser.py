@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from offtangent.report import Page, Section, points, write
+from offtangent.report import points
+from offtangent.report.page import Page, Section, write
 
 DESKTOP, PHONE = 1200, 390
 MANY = 14  # figures, of which a few are within two screens of a view 900 pixels high

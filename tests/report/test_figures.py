@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.report import PALETTE, line, new_plot, points, style, tiles
+from offtangent.report import line, new_plot, points, style, tiles
+from offtangent.report.figures import PALETTE
 
 X = np.array([1.0, 10.0, 100.0])
 
@@ -77,8 +78,8 @@ def test_without_plotly_the_room_opens_and_a_plot_says_what_is_missing():
 import sys
 sys.modules["plotly"] = None
 import offtangent.report as report
-page = report.Page("t", "", [])
-assert "<h1>t</h1>" in report.render(page)
+page = report.page.Page("t", "", [])
+assert "<h1>t</h1>" in report.page.render(page)
 try:
     report.new_plot()
 except ImportError as error:

@@ -8,7 +8,7 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from offtangent._errors import InputError
-from offtangent.report import Badge, Note, Page, Section, Table, render, write
+from offtangent.report.page import Badge, Note, Page, Section, Table, render, write
 
 
 def body(html: str) -> str:

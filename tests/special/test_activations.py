@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.special import CATALOGUE, Activation, activation, quadratic, relu, relu3, shifted, sigmoid, tanh
+from offtangent.special import activation
+from offtangent.special.activations import CATALOGUE, Activation, quadratic, relu, relu3, shifted, sigmoid, tanh
 
 SMOOTH = {
     "quadratic": lambda z: z**2,

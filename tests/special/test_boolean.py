@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.special import (
+from offtangent.special.boolean import (
     character,
     corners,
     cube_spectrum,

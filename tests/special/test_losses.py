@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.special.losses import LOSSES, Loss, logistic, loss_contract, pseudo_huber, soft_hinge, squared
+from offtangent.special.losses import LOSSES, Loss, logistic, pseudo_huber, soft_hinge, squared
+from offtangent.theory.bai_lee.contract import loss_contract
 
 KEEPERS = [logistic, soft_hinge, pseudo_huber]
 

@@ -11,20 +11,18 @@ import pytest
 from scipy.special import roots_jacobi
 
 from offtangent._errors import InputError
-from offtangent.special import (
-    activation,
+from offtangent.special import activation
+from offtangent.special.activations import relu, shifted, sigmoid
+from offtangent.special.hermite_polynomials import hermite_coefficients
+from offtangent.special.sphere import (
     block_dimensions,
     gegenbauer,
     gegenbauers,
     harmonic_coefficients,
     harmonic_dimension,
     harmonic_energies,
-    hermite_coefficients,
     monomial_coefficients,
     polynomial_dimension,
-    relu,
-    shifted,
-    sigmoid,
     tangent_eigenvalues,
 )
 

@@ -14,7 +14,9 @@ from jax.experimental import jet
 import models
 from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
-from offtangent.taylor import Expansion, TaylorModel, TwoLayerExpansion, expand, linearise
+from offtangent.taylor import expand, linearise
+from offtangent.taylor.expansion import Expansion, TaylorModel
+from offtangent.taylor.two_layer import TwoLayerExpansion
 
 X64 = jax.enable_x64
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import models
-from offtangent.networks import ConvNet
+from offtangent.networks.standard import ConvNet
 from offtangent.taylor import expand
 
 STEP = 1e-3

@@ -7,7 +7,8 @@ import pytest
 
 from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
-from offtangent.taylor import Expansion, expand
+from offtangent.taylor import expand
+from offtangent.taylor.expansion import Expansion
 
 X = jax.random.normal(jax.random.key(1), (7, 5))
 

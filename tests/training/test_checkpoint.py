@@ -11,9 +11,9 @@ import optax
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.training import Checkpoint, train
+from offtangent.training import train
 from offtangent.training.checkpoint import fingerprint, load, save
-from offtangent.training.loop import BLOCK
+from offtangent.training.loop import BLOCK, Checkpoint
 
 STEPS = 2 * BLOCK + 40
 START = np.zeros(3, np.float32)
@@ -99,7 +99,8 @@ def test_another_process_goes_on_where_one_was_stopped(tmp_path):
         import jax, numpy as np, optax
         from pathlib import Path
         from offtangent.networks import TwoLayer
-        from offtangent.training import Checkpoint, HalfSquares, train
+        from offtangent.training.loop import Checkpoint
+        from offtangent.training import HalfSquares, train
         def stop(done, steps):
             if done < steps: raise SystemExit(7)
         net = TwoLayer.gaussian(dim=2, width=3, activation="gelu", key=jax.random.key(0))

@@ -12,11 +12,11 @@ from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import squared
 from offtangent.taylor import expand
-from offtangent.theory.escape import Movement
-from offtangent.theory.features import FeatureCovariance
-from offtangent.theory.penalties import penalty_gradient
-from offtangent.theory.regularisers import R3, R4, RandomisedR1
-from offtangent.training import Checkpoint, MeanLoss, add_penalty, train
+from offtangent.theory.bai_lee.penalties import penalty_gradient
+from offtangent.theory.nichani.covariance import FeatureCovariance
+from offtangent.theory.nichani.escape import Movement
+from offtangent.theory.nichani.regularisers import R3, R4, RandomisedR1
+from offtangent.training import MeanLoss, train
 from offtangent.training.directions import (
     RegularisedLoss,
     add_perturbation,
@@ -24,7 +24,8 @@ from offtangent.training.directions import (
     chain,
     perturbed_descent,
 )
-from offtangent.training.loop import BLOCK
+from offtangent.training.loop import BLOCK, Checkpoint
+from offtangent.training.randomised import add_penalty
 
 DIM, N = 4, 14
 NET = TwoLayer.symmetric(dim=DIM, width=40, law="sphere", activation="softplus", key=jax.random.key(0))

@@ -9,7 +9,8 @@ import optax
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.training import Bounded, Search, grid_sgd, refine, search, train
+from offtangent.training import search, train
+from offtangent.training.grids import Bounded, Search, grid_sgd, refine
 
 
 class Squares:

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.kernels import tangent_gram
+from offtangent.kernels.finite import tangent_gram
 from offtangent.linalg import Spectrum
 from offtangent.networks import QuadraticNet, TwoLayer
 from offtangent.special import activation

@@ -9,9 +9,9 @@ import pytest
 from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import logistic
-from offtangent.theory.randomised import RandomisedRisk
-from offtangent.training import Checkpoint, train
-from offtangent.training.loop import BLOCK
+from offtangent.theory.bai_lee.risks import RandomisedRisk
+from offtangent.training import train
+from offtangent.training.loop import BLOCK, Checkpoint
 from offtangent.training.randomised import MeanLoss, add_penalty, fresh_signs, randomised_sgd, unsigned
 
 NET = TwoLayer.symmetric(dim=3, width=6, activation="softplus", key=jax.random.key(0))

@@ -9,10 +9,8 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import PRNGKeyArray, check_count, check_inputs, check_key, check_real, unit_rows
 from offtangent._errors import InputError
-from offtangent.data._rows import unit_rows
-from offtangent.data.checks import check_inputs
-from offtangent.data.keys import PRNGKeyArray, check_count, check_key, check_real
 
 MOST = 10**12  # entries, of 8 bytes: JAX ends the whole process where it cannot have the memory
 

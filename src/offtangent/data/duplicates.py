@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent.data.checks import check_labels
+from offtangent._checks import check_labels
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import check_count, check_labels
 from offtangent._errors import InputError, a_kind
 from offtangent._files import READ_LIMIT
 from offtangent.data._arrays import read_npy, read_npz
 from offtangent.data._limit import Limit
 from offtangent.data._parquet import read_parquet
 from offtangent.data._tables import encode_labels, read_csv
-from offtangent.data.checks import check_labels
-from offtangent.data.keys import check_count
 
 SUFFIXES = (".npz", ".npy", ".csv", ".parquet")
 

@@ -16,11 +16,19 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from offtangent._checks import (
+    PRNGKeyArray,
+    check_columns,
+    check_coordinates,
+    check_count,
+    check_inputs,
+    check_key,
+    check_numbers,
+    check_real,
+    unit_rows,
+)
 from offtangent._errors import InputError
-from offtangent.data._rows import unit_rows
-from offtangent.data.checks import check_columns, check_coordinates, check_inputs, check_numbers
 from offtangent.data.distributions import gaussian
-from offtangent.data.keys import PRNGKeyArray, check_count, check_key, check_real
 
 UNIT = 1e-9  # how far a norm may be from what is asked for
 MOST_POLARISED = 12  # outputs of a polarised product: its ridges number 2^k

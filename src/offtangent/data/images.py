@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Real
 
+from offtangent._checks import check_count
 from offtangent._errors import InputError
 from offtangent.data import _formats
 from offtangent.data.catalogue import FILES, data_folder, locate
 from offtangent.data.fetch import available
 from offtangent.data.fetch import download as fetch
-from offtangent.data.keys import check_count
 from offtangent.data.labels import Labelled
-from offtangent.data.preprocess import check_how, fit_preprocessing
+from offtangent.data.preprocessing import check_how, fit_preprocessing
 
 Images = tuple[Real[np.ndarray, "n d"], Integer[np.ndarray, " n"]]
 

@@ -9,9 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from offtangent._checks import (
+    PRNGKeyArray,
+    check_count,
+    check_fraction,
+    check_key,
+    check_labels,
+    check_numbers,
+    check_real,
+)
 from offtangent._errors import InputError
-from offtangent.data.checks import check_labels, check_numbers
-from offtangent.data.keys import PRNGKeyArray, check_count, check_fraction, check_key, check_real
 
 
 class Labelled(NamedTuple):

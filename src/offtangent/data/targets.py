@@ -17,11 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import PRNGKeyArray, check_columns, check_count, check_key, unit_rows
 from offtangent._errors import InputError
-from offtangent.data._rows import unit_rows
-from offtangent.data.checks import check_columns
 from offtangent.data.distributions import gaussian, sphere
-from offtangent.data.keys import PRNGKeyArray, check_count, check_key
 
 UNIT = 1e-9  # how far a norm may be from 1
 BLOCK = 2**20  # ridges times samples at once

@@ -1,89 +1,29 @@
 """A network seen as a kernel: closed forms, Gram operators, kernels at finite width."""
 
-from offtangent.kernels.angular import AngularKernel
-from offtangent.kernels.closed_forms import (
-    arc_cosine,
-    erf_output,
-    gaussian,
-    relu3_hidden,
-    relu_both,
-    relu_hidden,
-    relu_output,
-    tensor_square,
-)
-from offtangent.kernels.convolution import ConvolutionalKernel, convolutional
-from offtangent.kernels.coordinates import Coordinates, CorrelationFit, correlation_regression, cube_coefficients
-from offtangent.kernels.correlation import (
-    CORRELATION_KERNELS,
-    arcsine,
-    check_correlation,
-    correlation_kernel,
-    linear_plus_power,
-    recursive,
-)
-from offtangent.kernels.cross import Cross
-from offtangent.kernels.cube import CubeKernel
-from offtangent.kernels.deep import deep, hermite_remainder
-from offtangent.kernels.empirical import TangentKernel, empirical_conjugate, empirical_ntk
-from offtangent.kernels.finite import tangent_gram
-from offtangent.kernels.gram import Gram, Kernel
-from offtangent.kernels.inverse import Inverse
-from offtangent.kernels.layered import layered_ntk
-from offtangent.kernels.names import KERNELS, named_kernel
-from offtangent.kernels.regression import (
-    LeaveOneOut,
-    RidgePath,
-    RidgeRegression,
-    ridge_for_norm,
-    ridge_path,
-    ridge_regression,
-)
-from offtangent.kernels.resnet import resnet
-from offtangent.kernels.ridges import RegularisedCurve, regularised
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "relu_hidden",
-    "relu_output",
-    "relu_both",
-    "relu3_hidden",
-    "tensor_square",
-    "arc_cosine",
-    "gaussian",
-    "erf_output",
-    "deep",
-    "hermite_remainder",
-    "AngularKernel",
-    "Kernel",
-    "Gram",
-    "Cross",
-    "RegularisedCurve",
-    "regularised",
-    "KERNELS",
-    "named_kernel",
-    "ridge_regression",
-    "RidgeRegression",
-    "LeaveOneOut",
-    "ridge_path",
-    "ridge_for_norm",
-    "RidgePath",
-    "Inverse",
-    "tangent_gram",
-    "empirical_ntk",
-    "empirical_conjugate",
-    "TangentKernel",
-    "CORRELATION_KERNELS",
-    "arcsine",
-    "linear_plus_power",
-    "recursive",
-    "resnet",
-    "correlation_kernel",
-    "check_correlation",
-    "CubeKernel",
-    "cube_coefficients",
-    "correlation_regression",
-    "CorrelationFit",
-    "Coordinates",
-    "layered_ntk",
-    "ConvolutionalKernel",
-    "convolutional",
-]
+from offtangent._lazy import lazily
+
+if TYPE_CHECKING:
+    from offtangent.kernels.closed_forms import gaussian as gaussian
+    from offtangent.kernels.closed_forms import relu_hidden as relu_hidden
+    from offtangent.kernels.convolution import convolutional as convolutional
+    from offtangent.kernels.empirical import empirical_conjugate as empirical_conjugate
+    from offtangent.kernels.empirical import empirical_ntk as empirical_ntk
+    from offtangent.kernels.fully_connected import deep as deep
+    from offtangent.kernels.gram import Gram as Gram
+    from offtangent.kernels.names import named_kernel as named_kernel
+    from offtangent.kernels.regression import ridge_regression as ridge_regression
+
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "gram": "Gram",
+        "closed_forms": "relu_hidden gaussian",
+        "fully_connected": "deep",
+        "convolution": "convolutional",
+        "names": "named_kernel",
+        "empirical": "empirical_ntk empirical_conjugate",
+        "regression": "ridge_regression",
+    },
+)

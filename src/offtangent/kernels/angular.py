@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import check_inputs
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
-from offtangent.data.checks import check_inputs
 from offtangent.kernels.pairs import Pair, pair_of, polar
 
 NEAR = 1e-3  # from 1 − |cos| below this on, it is measured by chords: a product of matrices would lose 4 digits

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from offtangent._checks import check_real
 from offtangent._errors import InputError
-from offtangent.data.keys import check_real
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.arcs import arc1, arc2

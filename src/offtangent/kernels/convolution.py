@@ -29,10 +29,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import check_count, check_inputs
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
-from offtangent.data.checks import check_inputs
-from offtangent.data.keys import check_count
 from offtangent.kernels.moments import relu_moments
 from offtangent.kernels.pairs import Pair
 

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import check_real
 from offtangent._errors import InputError
-from offtangent.data.keys import check_real
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.correlation import check_correlation, check_products
 from offtangent.kernels.cube import CubeKernel
@@ -28,7 +28,7 @@ NEGATIVE = 1e-12  # of k(x, x): below it, a negative λ_S² is more than roundin
 
 
 def cube_coefficients(kernel: object, dim: int) -> Float[np.ndarray, " subsets"]:
-    """λ_S² of a correlation kernel on {±1/√dim}^dim for all 2^dim subsets, numbered as in `special.walsh`.
+    """λ_S² of a correlation kernel on {±1/√dim}^dim for all 2^dim subsets, numbered as in `special.boolean.walsh`.
 
     Of a kernel of lengths and angle by Krawtchouk polynomials, of any other as the Walsh transform of K(1, z), z = x∘y;
     both up to dim = 20, where `CubeKernel.of(kernel, dim).spectrum` has the former in any dimension. It is an
@@ -55,7 +55,7 @@ def cube_coefficients(kernel: object, dim: int) -> Float[np.ndarray, " subsets"]
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """f_i(x) = Σ_S λ_S u_{i,S} χ_S(x): all 2^d coefficients, subsets numbered as in `special.walsh`."""
+    """f_i(x) = Σ_S λ_S u_{i,S} χ_S(x): all 2^d coefficients, subsets numbered as in `special.boolean.walsh`."""
 
     coefficients: Float[np.ndarray, " subsets"]  # λ_S ≥ 0
     u: Float[np.ndarray, "subsets k"]
@@ -66,7 +66,7 @@ class Coordinates:
         return (self.u**2).sum(axis=0)
 
     def at_corners(self) -> Float[np.ndarray, "corners k"]:
-        """φ(u, x), eq. (E.1), at all corners, in the order of `special.corners`. Time O(d 2^d k)."""
+        """φ(u, x), eq. (E.1), at all corners, in the order of `special.boolean.corners`. Time O(d 2^d k)."""
         return walsh(self.coefficients[:, None] * self.u) * len(self.u)
 
 

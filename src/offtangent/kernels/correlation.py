@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import check_count
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_count
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import gaussian
 from offtangent.kernels.convolution import convolutional
-from offtangent.kernels.deep import deep
 from offtangent.kernels.empirical import TangentKernel
+from offtangent.kernels.fully_connected import deep
 from offtangent.kernels.gram import Kernel
 from offtangent.kernels.pairs import Pair
-from offtangent.kernels.resnet import resnet
+from offtangent.kernels.residual import resnet
 
 PROBES = 16  # corners whose pairs are tried, besides those they go over to when a sign changes
 SAME = 1e-9  # of the diagonal: kernels in float64, with room
@@ -134,13 +134,14 @@ def correlation_kernel(kernel: object) -> Kernel:
         raise InputError(
             "A tangent kernel at finite width is no correlation kernel: it depends on the draw of the weights, which "
             "tell coordinates and their signs apart, and not on the products x_j y_j and the squares alone. Take its "
-            "limit of infinite width: kernels.resnet() for networks.ResNet, kernels.deep(depth) for fully connected "
-            "ones. For a regression with this very kernel take the matrix K.dense() or kernels.layered_ntk."
+            "limit of infinite width: kernels.residual.resnet() for networks.ResNet, kernels.deep(depth) for fully "
+            "connected ones. For a regression with this very kernel take the matrix K.dense() or "
+            "kernels.layered.layered_ntk."
         )
     if not isinstance(kernel, Kernel):
         raise InputError(
-            f"kernel is {a_kind(kernel)}: expected a name from kernels.CORRELATION_KERNELS, or a kernel such as "
-            "kernels.gaussian(), with all of name, kernel(X1, X2), kernel.diag(X) and kernel.exact(X1, X2)."
+            f"kernel is {a_kind(kernel)}: expected a name from kernels.correlation.CORRELATION_KERNELS, or a kernel "
+            "such as kernels.gaussian(), with all of name, kernel(X1, X2), kernel.diag(X) and kernel.exact(X1, X2)."
         )
     return kernel
 
@@ -187,7 +188,7 @@ def check_products(kernel: object, dim: int) -> Kernel:
                 f"{found.name} is no correlation kernel: k(x, y) goes from {before[a, b]:.6g} to {after[a, b]:.6g} "
                 f"when coordinate {j} of both x and y changes its sign. Theorem 2 of Allen-Zhu & Li speaks of kernels "
                 "of the products x_j y_j and the squares only: Gaussian, arc-cosine, all that depend on lengths and "
-                "angle. For a network's kernel take its limit of infinite width (kernels.deep, kernels.resnet)."
+                "angle. For a network's kernel take its infinite width (kernels.deep, kernels.residual.resnet)."
             )
     return found
 

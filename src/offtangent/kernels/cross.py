@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
+from offtangent._checks import check_inputs
 from offtangent._errors import InputError
-from offtangent.data.checks import check_inputs
 from offtangent.kernels.solves import Rounded
 from offtangent.linalg.stream import Cut
 from offtangent.linalg.tiles import check_length

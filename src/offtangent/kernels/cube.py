@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import check_count
 from offtangent._errors import InputError
-from offtangent.data.keys import check_count
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.correlation import correlation_kernel
 from offtangent.special.boolean import (
@@ -26,7 +26,7 @@ from offtangent.special.boolean import (
 class CubeKernel:
     """A kernel on corners {±a}^d as a table over Hamming distances: a `Kernel`, with its spectrum.
 
-    >>> from offtangent.kernels import linear_plus_power
+    >>> from offtangent.kernels.correlation import linear_plus_power
     >>> kernel = CubeKernel.of(linear_plus_power(2), 4)
     >>> kernel.values.round(12), kernel.spectrum.energies[:3].round(12)  # u + u², u = 1 − t/2; E u² = 1/4
     (array([ 2. , 0.75, 0. , -0.25, 0. ]), array([0.25, 1.  , 0.75]))

@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from offtangent._checks import check_finite
 from offtangent._errors import InputError
-from offtangent.taylor.checks import check_finite, check_function, check_outputs, check_some
+from offtangent.taylor.checks import check_function, check_outputs, check_some
 
 AT_ONCE = 1 << 26  # numbers of a Jacobian that are held at once: 256 MB in float32
 BATCH = 256  # samples that go through the network together

@@ -29,8 +29,8 @@ from offtangent.kernels import series
 from offtangent.kernels.arcs import arc1
 from offtangent.kernels.moments import Moments, between
 from offtangent.kernels.pairs import Pair, root
-from offtangent.special import Activation
-from offtangent.special.hermite import hermite_times
+from offtangent.special.activations import Activation
+from offtangent.special.hermite_polynomials import hermite_times
 
 REACH = 13  # √φ(13) = 3e-19, and |h_n|√φ < 0.7 at any degree: for σ of polynomial growth nothing is left beyond
 DYADIC = 14  # panels [2^{-k-1}, 2^{-k}]: down to where rz is of order 1/8, for r up to 2¹¹

@@ -16,16 +16,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
+from offtangent._checks import check_count, check_inputs, check_not_parallel, check_numbers, check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.data.checks import check_inputs, check_not_parallel, check_numbers
 from offtangent.data.duplicates import merge_duplicates
-from offtangent.data.keys import check_count, check_real
 from offtangent.kernels import solves
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.solves import Watch
-from offtangent.linalg import Bracket, Solution, Spectrum, SymmetricTiles
+from offtangent.linalg import Spectrum
+from offtangent.linalg.bracket import Bracket
 from offtangent.linalg.memory import memory_to_spare
-from offtangent.linalg.tiles import check_length
+from offtangent.linalg.solution import Solution
+from offtangent.linalg.tiles import SymmetricTiles, check_length
 
 Method = Literal["cholesky", "conjugate gradients"]
 

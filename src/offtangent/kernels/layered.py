@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import check_finite
 from offtangent._errors import InputError
 from offtangent.networks import FullyConnected, ResNet
-from offtangent.taylor.checks import check_finite
 
 HIGHEST = jax.lax.Precision.HIGHEST
 ROWS = 500  # samples of a tile: what is compiled hardly depends on n, and a device holds few tiles at a time

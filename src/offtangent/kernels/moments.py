@@ -15,7 +15,7 @@ import numpy as np
 
 from offtangent.kernels.arcs import arc1
 from offtangent.kernels.pairs import Pair, arc, hypot, root
-from offtangent.special import Activation, erf, gelu, relu, sin
+from offtangent.special.activations import Activation, erf, gelu, relu, sin
 
 
 class Moments(NamedTuple):

@@ -14,9 +14,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import check_inputs, check_numbers, check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.data.checks import check_inputs, check_numbers
-from offtangent.data.keys import check_real
 from offtangent.kernels.gram import Gram, Kernel, Method, check_ridge
 from offtangent.kernels.inverse import Inverse
 from offtangent.linalg import Spectrum

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import check_numbers
 from offtangent._errors import InputError, a_kind
-from offtangent.data.checks import check_numbers
 from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.solves import choose
 from offtangent.linalg.bracket import EPS

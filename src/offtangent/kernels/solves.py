@@ -18,9 +18,12 @@ from offtangent._errors import InputError
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.pairs import polar
 from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
-from offtangent.linalg import Bracket, LowRank, Solution, Spectrum, conjugate_gradients, low_rank, pivoted_cholesky
-from offtangent.linalg.bracket import EPS, Floor, bracket, cholesky_floor, factorise, right_sides
+from offtangent.linalg import Spectrum
+from offtangent.linalg.bracket import EPS, Bracket, Floor, bracket, cholesky_floor, factorise, right_sides
+from offtangent.linalg.conjugate import conjugate_gradients
 from offtangent.linalg.memory import memory_to_spare
+from offtangent.linalg.preconditioner import LowRank, low_rank, pivoted_cholesky
+from offtangent.linalg.solution import Solution
 from offtangent.linalg.stream import product_with_error, series_floor, tile_slices
 
 if TYPE_CHECKING:
@@ -243,7 +246,7 @@ def inverse_quadratics(H: "Gram", Y: Any, width: float, method: str | None, watc
             f"yᵀH⁻¹y cannot be had for these {len(H)} inputs: after {run.iterations} iterations the residual is still "
             f"{worst:.2g} of ‖y‖, and λ_min is about {run.estimated_floor().value:.1g} against λ_max of up to "
             f"{float(np.sum(H.diag())):.2g}. Add a ridge, or look at the whole curve of ridges with "
-            "offtangent.kernels.regularised(kernel, X, y)."
+            "offtangent.kernels.ridges.regularised(kernel, X, y)."
         )
     return tuple(best[column] for column in range(Y.shape[1]))
 

@@ -1,50 +1,26 @@
 """What an experiment is and how it runs: cells, executors, the store, claims."""
 
-from offtangent.lab.claims import Claim, Verdict
-from offtangent.lab.costs import Cost
-from offtangent.lab.executors import Placement, parse_placement
-from offtangent.lab.experiment import Experiment, load_experiment, name_of
-from offtangent.lab.records import Provenance, Record, read_record, write_record
-from offtangent.lab.results import Results
-from offtangent.lab.runner import Interrupted, Job, Outcome, Plan, plan, run
-from offtangent.lab.selection import check_profile, select
-from offtangent.lab.statistics import (
-    Interval,
-    error_interval,
-    fraction_interval,
-    mean_interval,
-    ratio_interval,
-    slope_interval,
-)
-from offtangent.lab.store import Store
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Claim",
-    "Cost",
-    "Experiment",
-    "Interrupted",
-    "Interval",
-    "Job",
-    "Outcome",
-    "Placement",
-    "Plan",
-    "Provenance",
-    "Record",
-    "Results",
-    "Store",
-    "Verdict",
-    "check_profile",
-    "error_interval",
-    "fraction_interval",
-    "load_experiment",
-    "mean_interval",
-    "name_of",
-    "parse_placement",
-    "plan",
-    "read_record",
-    "run",
-    "select",
-    "ratio_interval",
-    "slope_interval",
-    "write_record",
-]
+from offtangent._lazy import lazily
+
+if TYPE_CHECKING:
+    from offtangent.lab.claims import Claim as Claim
+    from offtangent.lab.claims import Verdict as Verdict
+    from offtangent.lab.costs import Cost as Cost
+    from offtangent.lab.results import Results as Results
+    from offtangent.lab.statistics import error_interval as error_interval
+    from offtangent.lab.statistics import fraction_interval as fraction_interval
+    from offtangent.lab.statistics import mean_interval as mean_interval
+    from offtangent.lab.statistics import ratio_interval as ratio_interval
+    from offtangent.lab.statistics import slope_interval as slope_interval
+
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "claims": "Claim Verdict",
+        "results": "Results",
+        "costs": "Cost",
+        "statistics": "error_interval fraction_interval mean_interval ratio_interval slope_interval",
+    },
+)

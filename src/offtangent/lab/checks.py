@@ -128,6 +128,8 @@ class Checks:
         meaning, rest = names.resolve(call.func)
         if isinstance(meaning, Definition) and not rest:
             return self.changes_nothing(meaning, returns=returns)
+        if not returns and isinstance(meaning, External) and meaning.name == "warnings.warn":
+            return True  # which is said, and changes no number
         if not returns or isinstance(meaning, Definition):
             return False
         if isinstance(meaning, External):

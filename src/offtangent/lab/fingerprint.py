@@ -146,10 +146,9 @@ class Graph:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             calls: list[ast.expr] = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
-            parts = ast.walk(node.value)
-            called = [part.func for part in parts if isinstance(part, ast.Call)]
-            calls = [func for func in called if not self._makes(names.resolve(func)[0])]
-            if any(self._changes(part, names) for part in ast.walk(node.value) if isinstance(part, ast.Call)):
+            called = [part for part in _evaluated(node.value) if isinstance(part, ast.Call)]
+            calls = [call.func for call in called if not self._makes(names.resolve(call.func)[0])]
+            if any(self._changes(call, names) for call in called):
                 return True
         else:
             return False
@@ -223,6 +222,16 @@ class Graph:
 
 def _sha(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _evaluated(value: ast.expr) -> Iterator[ast.AST]:
+    """All parts of an expression but the bodies of functions that it only puts into a table."""
+    waiting: list[ast.AST] = [value]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        table = isinstance(node, ast.Dict | ast.List | ast.Set | ast.Tuple)
+        waiting += [one for one in ast.iter_child_nodes(node) if not (table and isinstance(one, ast.Lambda))]
 
 
 def _carries(module: Module) -> bool:

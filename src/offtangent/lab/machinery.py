@@ -83,8 +83,8 @@ def checksums(names: Iterable[str | Path], beside: Path) -> dict[str, str]:
     Returns:
         A checksum by name.
     """
-    from offtangent.data import checksum
     from offtangent.data.catalogue import NAMES
+    from offtangent.data.fetch import checksum
 
     return {str(name): checksum(str(name)) if name in NAMES else _of_file(beside / name) for name in names}
 

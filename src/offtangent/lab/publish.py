@@ -16,8 +16,7 @@ from offtangent.lab.experiment import Experiment
 from offtangent.lab.records import Record
 from offtangent.lab.results import Results
 from offtangent.lab.store import room_in
-from offtangent.report import Badge, Block, Cell, Note, Page, Section, Table, render, write
-from offtangent.report.page import RESERVED, Kind
+from offtangent.report.page import RESERVED, Badge, Block, Cell, Kind, Note, Page, Section, Table, render, write
 
 KINDS: Mapping[Verdict, Kind] = {
     Verdict.HOLDS: "good",

@@ -316,4 +316,4 @@ def _attributes(node: ast.AST) -> list[str]:
 def _texts(node: ast.AST | None) -> list[str]:
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
         return [text for part in node.elts for text in _texts(part)]
-    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+    return node.value.split() if isinstance(node, ast.Constant) and isinstance(node.value, str) else []

@@ -179,7 +179,7 @@ def singular(n: int, reason: str) -> InputError:
     return InputError(
         f"The {n} × {n} matrix is singular to rounding ({reason}): A⁻¹ means nothing here. Add a ridge, for "
         "example Gram(kernel, X, ridge=1e-6), or look at the whole curve of ridges with "
-        "offtangent.kernels.regularised(kernel, X, y)."
+        "offtangent.kernels.ridges.regularised(kernel, X, y)."
     )
 
 

@@ -1,20 +1,23 @@
 """The learners of the papers, each an initialisation and a function f(params, x)."""
 
-from offtangent.networks.quadratic import PolynomialNet, QuadraticNet
-from offtangent.networks.resnet import DirectHidden, DirectResNet, FullyConnected, Hidden, ResNet
-from offtangent.networks.standard import MLP, ConvNet, Layer
-from offtangent.networks.two_layer import TwoLayer
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "TwoLayer",
-    "MLP",
-    "ConvNet",
-    "Layer",
-    "QuadraticNet",
-    "PolynomialNet",
-    "ResNet",
-    "Hidden",
-    "DirectResNet",
-    "DirectHidden",
-    "FullyConnected",
-]
+from offtangent._lazy import lazily
+
+if TYPE_CHECKING:
+    from offtangent.networks.quadratic import PolynomialNet as PolynomialNet
+    from offtangent.networks.quadratic import QuadraticNet as QuadraticNet
+    from offtangent.networks.resnet import FullyConnected as FullyConnected
+    from offtangent.networks.resnet import ResNet as ResNet
+    from offtangent.networks.standard import MLP as MLP
+    from offtangent.networks.two_layer import TwoLayer as TwoLayer
+
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "two_layer": "TwoLayer",
+        "resnet": "ResNet FullyConnected",
+        "quadratic": "QuadraticNet PolynomialNet",
+        "standard": "MLP",
+    },
+)

@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from offtangent._checks import check_count, check_key, check_real
 from offtangent._errors import InputError
-from offtangent.data.keys import check_count, check_key, check_real
 
 
 class Hidden(NamedTuple):

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from offtangent._checks import check_count, check_key
 from offtangent._errors import InputError
-from offtangent.data.keys import check_count, check_key
 
 SIDE = 3  # of a convolution's window
 

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from offtangent._checks import check_key, check_real
 from offtangent._errors import InputError
-from offtangent.data.keys import check_key, check_real
-from offtangent.special import Activation
 from offtangent.special import activation as named
+from offtangent.special.activations import Activation
 
 
 class TwoLayer(eqx.Module):

@@ -7,27 +7,21 @@ The room knows nothing about experiments: it takes plain frozen dataclasses. Eve
 between dollar signs; everything else in it is shown as it is written.
 """
 
-from offtangent.report.figures import PALETTE, Figure, line, new_plot, points, style, tiles
-from offtangent.report.page import Badge, Block, Cell, Kind, Note, Page, Section, Table, render, write
-from offtangent.report.text import to_html
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Page",
-    "Section",
-    "Block",
-    "Table",
-    "Cell",
-    "Badge",
-    "Note",
-    "Kind",
-    "Figure",
-    "PALETTE",
-    "new_plot",
-    "line",
-    "points",
-    "tiles",
-    "style",
-    "render",
-    "write",
-    "to_html",
-]
+from offtangent._lazy import lazily
+
+if TYPE_CHECKING:
+    from offtangent.report.figures import Figure as Figure
+    from offtangent.report.figures import line as line
+    from offtangent.report.figures import new_plot as new_plot
+    from offtangent.report.figures import points as points
+    from offtangent.report.figures import style as style
+    from offtangent.report.figures import tiles as tiles
+
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "figures": "Figure new_plot line points style tiles",
+    },
+)

@@ -1,122 +1,17 @@
 """Formulas alone: activations, what theorems ask of them, Hermite and Gegenbauer polynomials, the cube, losses."""
 
-from offtangent.special.activations import (
-    CATALOGUE,
-    Activation,
-    activation,
-    erf,
-    gelu,
-    quadratic,
-    relu,
-    relu3,
-    shifted,
-    sigmoid,
-    sin,
-    softplus,
-    tanh,
-)
-from offtangent.special.assumptions import AssumptionA, AssumptionPart, assumption_a
-from offtangent.special.boolean import (
-    CubeSpectrum,
-    character,
-    corners,
-    cube_spectrum,
-    cube_values,
-    hamming,
-    krawtchouk,
-    krawtchouk_matrix,
-    krawtchouks,
-    subset_sizes,
-    subsets,
-    walsh,
-)
-from offtangent.special.harmonic_assumptions import (
-    BoundedAssumption,
-    BoundPart,
-    HarmonicAssumption,
-    HarmonicPart,
-    bounded_assumption,
-    harmonic_assumption,
-)
-from offtangent.special.hermite import HermiteEnergy, hermite, hermite_coefficients, hermite_energy
-from offtangent.special.losses import (
-    LOSSES,
-    Contract,
-    ContractPart,
-    Loss,
-    logistic,
-    loss_contract,
-    pseudo_huber,
-    soft_hinge,
-    squared,
-)
-from offtangent.special.sphere import (
-    block_dimensions,
-    gegenbauer,
-    gegenbauers,
-    harmonic_coefficients,
-    harmonic_dimension,
-    harmonic_energies,
-    monomial_coefficients,
-    polynomial_dimension,
-    tangent_eigenvalues,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Activation",
-    "activation",
-    "CATALOGUE",
-    "relu",
-    "relu3",
-    "quadratic",
-    "sigmoid",
-    "tanh",
-    "softplus",
-    "erf",
-    "gelu",
-    "sin",
-    "shifted",
-    "AssumptionA",
-    "AssumptionPart",
-    "assumption_a",
-    "BoundedAssumption",
-    "BoundPart",
-    "bounded_assumption",
-    "HarmonicAssumption",
-    "HarmonicPart",
-    "harmonic_assumption",
-    "hermite",
-    "hermite_coefficients",
-    "hermite_energy",
-    "HermiteEnergy",
-    "harmonic_dimension",
-    "polynomial_dimension",
-    "block_dimensions",
-    "gegenbauer",
-    "gegenbauers",
-    "monomial_coefficients",
-    "harmonic_coefficients",
-    "harmonic_energies",
-    "tangent_eigenvalues",
-    "CubeSpectrum",
-    "character",
-    "corners",
-    "cube_spectrum",
-    "cube_values",
-    "hamming",
-    "krawtchouk",
-    "krawtchouk_matrix",
-    "krawtchouks",
-    "subset_sizes",
-    "subsets",
-    "walsh",
-    "LOSSES",
-    "Contract",
-    "ContractPart",
-    "Loss",
-    "logistic",
-    "loss_contract",
-    "pseudo_huber",
-    "soft_hinge",
-    "squared",
-]
+from offtangent._lazy import lazily
+
+if TYPE_CHECKING:
+    from offtangent.special.activations import activation as activation
+    from offtangent.special.losses import Loss as Loss
+
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "activations": "activation",
+        "losses": "Loss",
+    },
+)

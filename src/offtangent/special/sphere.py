@@ -23,7 +23,7 @@ from jaxtyping import ArrayLike, Float
 
 from offtangent._errors import InputError
 from offtangent.special.activations import Activation, activation
-from offtangent.special.hermite import NODES, WEIGHTS, on_host
+from offtangent.special.hermite_polynomials import NODES, WEIGHTS, on_host
 
 TOLERANCE = 1e-13  # of λ_k √B(d, k), relative to √E[g²]
 REFINEMENTS = 6  # panels of width 1, 1/2, …, 1/64 in √d·θ

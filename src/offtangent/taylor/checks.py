@@ -24,23 +24,6 @@ def check_function(f: object) -> None:
         )
 
 
-def check_finite(tree: Any, what: str) -> None:
-    """Refuse NaN and infinite numbers, and name the leaf. Inside a jitted function nobody knows them."""
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        if not eqx.is_inexact_array(leaf):
-            continue
-        try:
-            bad = 0 if bool(jnp.isfinite(leaf).all()) else int((~jnp.isfinite(leaf)).sum())
-        except jax.errors.ConcretizationTypeError:
-            return
-        if bad:
-            name = f" in {jax.tree_util.keystr(path)}" if path else ""
-            raise InputError(
-                f"{what} hold {bad} {'entry that is' if bad == 1 else 'entries that are'} NaN or infinite{name}: give "
-                "finite numbers. After a training that diverged, take a smaller learning rate."
-            )
-
-
 def check_like(params: Any, params0: Any) -> None:
     """Refuse parameters of another structure, shape or kind than those expanded around, and name the leaf."""
     given, expected = (str(jax.tree.structure(eqx.filter(one, eqx.is_array))) for one in (params, params0))

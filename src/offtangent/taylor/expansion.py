@@ -17,8 +17,9 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PyTree
 
+from offtangent._checks import check_finite
 from offtangent.networks import TwoLayer
-from offtangent.taylor.checks import check_finite, check_function, check_like, check_order, check_outputs, check_some
+from offtangent.taylor.checks import check_function, check_like, check_order, check_outputs, check_some
 from offtangent.taylor.two_layer import TwoLayerExpansion
 
 Network = Callable[..., Any]

@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from offtangent._checks import check_numbers
 from offtangent._errors import InputError
-from offtangent.data.checks import check_numbers
 
 
 def check_data(name: str, values: object) -> None:

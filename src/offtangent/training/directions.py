@@ -20,8 +20,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
+from offtangent._checks import check_key, check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_key, check_real
 
 Strength = float | int | Float[Array | np.ndarray, "*b"]  # λ, or one for each set of weights in a batch
 Term = tuple[Callable[..., Array], Strength | optax.Schedule]  # a regulariser R and its λ

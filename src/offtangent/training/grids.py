@@ -18,8 +18,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PyTree
 
+from offtangent._checks import check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_real
 
 MOST = 8  # rows or columns that a search adds
 

@@ -21,13 +21,13 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from offtangent._checks import check_count, check_key
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_count, check_key
 from offtangent.special.losses import check_loss, check_loss_labels
+from offtangent.taylor.curvature import sharpness
 from offtangent.training.arguments import check_data, check_params
 from offtangent.training.checkpoint import fingerprint, load, save
 from offtangent.training.randomised import MeanLoss
-from offtangent.training.stability import sharpness
 
 BLOCK = 256  # steps between two looks of the host
 CHUNK = 16  # steps without a branch: on a GPU every branch makes the host wait for it
@@ -116,7 +116,7 @@ def train(
         check_loss(objective.loss)
         check_loss_labels(objective.loss, y)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-        raise InputError(f"checkpoint is {a_kind(checkpoint)}: expected training.Checkpoint(path).")
+        raise InputError(f"checkpoint is {a_kind(checkpoint)}: expected training.loop.Checkpoint(path).")
     _warn_beyond_capacity(objective, n)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
@@ -271,7 +271,7 @@ def _warn_beyond_capacity(objective: Objective, n: int) -> None:
     if most is not None and n > most:
         warnings.warn(
             f"The loss may have no zero: {n} samples are more than the {most} to which this network can give any "
-            f"labels. Give {most} at most, or take a larger network: theory.memorisation says which.",
+            f"labels. Give {most} at most, or take a larger network: theory.ge_wang_zhao.memorisation says which.",
             stacklevel=3,  # whoever called train
         )
 

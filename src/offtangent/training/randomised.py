@@ -21,12 +21,12 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
+from offtangent._checks import check_key, check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.data.keys import check_key, check_real
 from offtangent.special.losses import Loss, logistic
-from offtangent.theory.penalties import penalty_gradient
-from offtangent.theory.randomised import empirical_risk
-from offtangent.theory.signs import flip
+from offtangent.theory.bai_lee.penalties import penalty_gradient
+from offtangent.theory.bai_lee.risks import empirical_risk
+from offtangent.theory.bai_lee.signs import flip
 
 
 class MeanLoss(eqx.Module):

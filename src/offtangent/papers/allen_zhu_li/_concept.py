@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from offtangent.theory import series_smoothness
+from offtangent.theory.allen_zhu_li.concept import series_smoothness
 
 BASE = (0.2, 0.2)  # of F: c_0, c_1
 COMPOSITE = (0.0, 0.5)  # of G

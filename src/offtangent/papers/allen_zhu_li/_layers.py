@@ -11,9 +11,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from offtangent.networks import Hidden, ResNet
+from offtangent.networks import ResNet
+from offtangent.networks.resnet import Hidden
 from offtangent.papers.allen_zhu_li import _methods
-from offtangent.training import Search
+from offtangent.training.grids import Search
 
 PARTS, SIGNALS = ("first", "rest"), ("F", "αG(F)")
 

@@ -18,11 +18,14 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
-from offtangent.data import Hierarchy, Parities, parity_hierarchy
-from offtangent.kernels import empirical_conjugate, layered_ntk
-from offtangent.networks import FullyConnected, Hidden, ResNet
+from offtangent.data.hierarchy import Hierarchy, Parities, parity_hierarchy
+from offtangent.kernels import empirical_conjugate
+from offtangent.kernels.layered import layered_ntk
+from offtangent.networks import FullyConnected, ResNet
+from offtangent.networks.resnet import Hidden
 from offtangent.papers.allen_zhu_li import _regressions
-from offtangent.training import Bounded, Search, grid_sgd, refine, search, train
+from offtangent.training import search, train
+from offtangent.training.grids import Bounded, Search, grid_sgd, refine
 
 NETWORKS = ("3resnet", "3layer", "2layer")
 KINDS = ("", " (NTK)", " (last)")

@@ -1,7 +1,8 @@
 """Appendix A.1's small network, trained: the parity of six coordinates on all 64 corners, with weight decay.
 
 F(W; x) = aᵀσ(Wx) with m neurons and d = 6, mean square error plus λ‖W‖_F², by Adam with a rate that falls to zero. All
-seeds and all λ are one program; `theory.padded_copies` makes networks for larger d and m of what comes out.
+seeds and all λ are one program; `theory.allen_zhu_li.padded_copies` makes networks
+for larger d and m of what comes out.
 """
 
 import itertools
@@ -14,7 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
-from offtangent.theory import parity_correlation
+from offtangent.theory.allen_zhu_li.parity import parity_correlation
 from offtangent.training import train
 
 DEGREE = 6

@@ -30,11 +30,13 @@ class Product:
         return tuple(int(j) for j in drawn[: self.degree])
 
     @property
-    def function(self) -> data.Hierarchy:
+    def function(self) -> data.hierarchy.Hierarchy:
         """H = F + αG(F), with `parts` for F and αG(F) alone."""
-        base = data.Parities(self.dim, tuple((j,) for j in self.coordinates), np.ones(self.degree))
+        base = data.hierarchy.Parities(self.dim, tuple((j,) for j in self.coordinates), np.ones(self.degree))
         every = (tuple(range(self.degree)),) * self.degree
-        return data.Hierarchy(base, data.Parities(self.degree, every, np.ones(self.degree)), self.alpha)
+        return data.hierarchy.Hierarchy(
+            base, data.hierarchy.Parities(self.degree, every, np.ones(self.degree)), self.alpha
+        )
 
     def sample(self, count: int, part: str) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n k"]]:
         """Inputs and labels of one of the three draws."""

@@ -24,7 +24,7 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.allen_zhu_li import _methods, corollary71_report, theorem2
 from offtangent.papers.allen_zhu_li._targets import Product
 from offtangent.report import Figure
-from offtangent.theory import corollary71_samples
+from offtangent.theory.allen_zhu_li.kernel_limits import corollary71_samples
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from offtangent.lab import Claim, Results, error_interval
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import corollary71_samples, theorem2_samples
+from offtangent.theory.allen_zhu_li.kernel_limits import corollary71_samples, theorem2_samples
 
 COLOURS = ("blue", "orange", "green", "purple")
 

@@ -23,7 +23,7 @@ from jaxtyping import Float
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.allen_zhu_li import coupling_report
 from offtangent.report import Figure
-from offtangent.theory import most_flips, worst_operator, worst_output, worst_relu
+from offtangent.theory.allen_zhu_li.worst_signs import most_flips, worst_operator, worst_output, worst_relu
 
 SIGMA_V = coupling_report.SIGMA_V  # the lemma depends on τ_v/σ_v alone
 RATIO = 0.3  # τ_v/σ_v where the width varies

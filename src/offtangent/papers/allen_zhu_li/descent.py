@@ -27,23 +27,19 @@ import optax
 import xarray as xr
 from jaxtyping import Array, Float
 
-from offtangent.data import GeneralRidges, Hierarchy, sphere
+from offtangent.data import sphere
+from offtangent.data.hierarchy import GeneralRidges, Hierarchy
 from offtangent.lab import Claim, Cost, Results
-from offtangent.networks import Hidden, ResNet
+from offtangent.networks import ResNet
+from offtangent.networks.resnet import Hidden
 from offtangent.papers.allen_zhu_li import descent_report
 from offtangent.report import Figure
-from offtangent.theory import (
-    ResNetSettings,
-    composite_bound,
-    concept_complexity,
-    coupling,
-    descent_parts,
-    existence_hidden,
-    existence_norm,
-    resnet_settings,
-    sign_changes,
-)
-from offtangent.training import HalfSquares, residual_sgd, train
+from offtangent.theory.allen_zhu_li.concept import composite_bound, concept_complexity
+from offtangent.theory.allen_zhu_li.gradients import coupling, descent_parts, sign_changes
+from offtangent.theory.allen_zhu_li.indicator import existence_hidden, existence_norm
+from offtangent.theory.allen_zhu_li.parameters import ResNetSettings, resnet_settings
+from offtangent.training import HalfSquares, train
+from offtangent.training.two_rates import residual_sgd
 
 BASE = (0.25, 0.25)  # of F: c_0, c_1
 COMPOSITE = (0.0, 1.0)  # of G

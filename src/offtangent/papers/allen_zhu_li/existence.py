@@ -19,26 +19,24 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.data import GeneralRidges, unit_norm
+from offtangent.data.hierarchy import GeneralRidges
+from offtangent.data.preprocessing import unit_norm
 from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import ResNet
 from offtangent.papers.allen_zhu_li import existence_report
 from offtangent.papers.allen_zhu_li._concept import BASE, COMPOSITE, TAU_V
 from offtangent.papers.allen_zhu_li._parity import train_parity
 from offtangent.report import Figure
-from offtangent.theory import (
+from offtangent.theory.allen_zhu_li.concept import concept_complexity, series_complexity, series_smoothness
+from offtangent.theory.allen_zhu_li.indicator import (
     IndicatorFunction,
-    concept_complexity,
     existence_hidden,
     existence_norm,
     existence_weights,
     indicator_mean,
-    padded_copies,
-    series_complexity,
-    series_smoothness,
-    worst_change,
-    worst_output,
 )
+from offtangent.theory.allen_zhu_li.parity import padded_copies
+from offtangent.theory.allen_zhu_li.worst_signs import worst_change, worst_output
 
 SERIES = {
     "constant": (1.0,),

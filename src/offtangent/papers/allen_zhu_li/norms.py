@@ -43,8 +43,9 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.allen_zhu_li import norms_report
 from offtangent.papers.allen_zhu_li._parity import DEGREE, corners, train_parity
 from offtangent.report import Figure
-from offtangent.theory import low_norm_parity, padded_copies
-from offtangent.training import Bounded, Search, grid_sgd, search, train
+from offtangent.theory.allen_zhu_li.parity import low_norm_parity, padded_copies
+from offtangent.training import search, train
+from offtangent.training.grids import Bounded, Search, grid_sgd
 
 LOST = 100.0  # a loss above it is no longer looked at; that of F = 0 is 1
 CHOOSING, TESTS = 5000, 20_000

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from offtangent.lab import Claim, Results
 from offtangent.papers.allen_zhu_li._parity import PAPER, SOLVED
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.training import Search
+from offtangent.training.grids import Search
 
 LEVELS = {(40, 5000): ("Figure 3(a)", 0.69), (100, 50_000): ("Figure 3(b)", 0.98)}
 WIDEST = {(40, 5000): 100_000, (100, 50_000): 50_000}  # the paper's

@@ -27,13 +27,17 @@ import numpy as np
 import xarray as xr
 
 from offtangent import data
-from offtangent.kernels import CubeKernel, correlation_kernel, correlation_regression
+from offtangent.kernels.coordinates import correlation_regression
+from offtangent.kernels.correlation import correlation_kernel
+from offtangent.kernels.cube import CubeKernel
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.allen_zhu_li import _regressions, theorem2_report
 from offtangent.papers.allen_zhu_li._targets import Product
 from offtangent.report import Figure
-from offtangent.special import character, corners
-from offtangent.theory import memorise, product_risk, theorem2_samples
+from offtangent.special.boolean import character, corners
+from offtangent.theory.allen_zhu_li.kernel_limits import theorem2_samples
+from offtangent.theory.allen_zhu_li.kernel_risk import product_risk
+from offtangent.theory.allen_zhu_li.memorising import memorise
 
 KERNELS = ("gaussian", "arcsine", "recursive arc-cosine", "fully connected NTK", "ResNet NTK", "u + u⁴")
 DEGREE, ALPHA = 4, 0.3
@@ -228,7 +232,7 @@ def _enumerated(cell: Enumerated) -> xr.Dataset:
                 outputs["error"][a, b, c] = ((values - truth) ** 2).mean(axis=0)
                 outputs["size"][a, b, c] = np.sqrt(u.norms)
                 coefficients[a] = u.coefficients[number]
-    polarised = data.polarised_hierarchy(cell.dim, problem.coordinates, alpha=cell.alpha)
+    polarised = data.hierarchy.polarised_hierarchy(cell.dim, problem.coordinates, alpha=cell.alpha)
     gap = np.abs(polarised(x / cell.dim**0.5) * cell.degree**0.5 - truth).max()
     product = np.abs(problem.function.parts(x)[1] - cell.alpha * character(problem.coordinates, x)[:, None]).max()
     axes = ("kernel", "strength", "n")

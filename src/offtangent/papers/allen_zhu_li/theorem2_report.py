@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval
+from offtangent.lab import Claim, Results, mean_interval
+from offtangent.lab.statistics import Interval
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import (
+from offtangent.theory.allen_zhu_li.kernel_limits import (
     corollary71_samples,
     error_floor,
     least_alpha,

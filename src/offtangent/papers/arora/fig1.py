@@ -23,20 +23,17 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from offtangent import data
-from offtangent.kernels import Gram, relu_hidden, tangent_gram
+from offtangent.kernels import Gram, relu_hidden
+from offtangent.kernels.finite import tangent_gram
 from offtangent.lab import Claim, Cost, Results
 from offtangent.linalg import Spectrum
 from offtangent.networks import TwoLayer
 from offtangent.papers.arora import fig1_report
 from offtangent.report import Figure
-from offtangent.theory import (
-    largest_stable_rate,
-    predict_residual,
-    required_width,
-    steps_to,
-    worst_case_labels,
-)
-from offtangent.training import HalfSquares, History, train
+from offtangent.theory import largest_stable_rate, predict_residual, steps_to, worst_case_labels
+from offtangent.theory.arora.widths import required_width
+from offtangent.training import HalfSquares, train
+from offtangent.training.loop import History
 
 KINDS = ("true", "random", "worst")
 SETS = {"digits": data.digits, "mnist": data.mnist, "cifar10": data.cifar10}
@@ -143,7 +140,7 @@ def cells(config: Config) -> list[Training | Widths | Inside]:
 
 
 def absent(config: Config) -> list[str]:
-    return [training.data for training in config.trainings if not data.available(training.data)]
+    return [training.data for training in config.trainings if not data.fetch.available(training.data)]
 
 
 def datasets(cell: Training | Widths | Inside) -> tuple[str, ...]:
@@ -248,7 +245,7 @@ def _curves(
 
 def _run_widths(cell: Widths) -> xr.Dataset:
     X = data.sphere(cell.samples, cell.dim, key=jax.random.key(0))
-    y = data.random_labels(cell.samples, key=jax.random.key(1))
+    y = data.labels.random_labels(cell.samples, key=jax.random.key(1))
     H = Gram(relu_hidden, X)
     spectrum = H.eigh()
     rate = 0.5 * largest_stable_rate(spectrum)
@@ -275,7 +272,7 @@ def _run_widths(cell: Widths) -> xr.Dataset:
 def _run_inside(cell: Inside) -> xr.Dataset:
     width, scale, rate = _prescribed(cell)
     X = np.eye(cell.samples)
-    y = data.random_labels(cell.samples, key=jax.random.key(1))
+    y = data.labels.random_labels(cell.samples, key=jax.random.key(1))
     spectrum = Gram(relu_hidden, X).eigh()
     nets = _networks(cell.seeds, cell.samples, width, scale)
     losses = _descend(nets, X, np.tile(y[:, None], cell.seeds), optax.sgd(rate), cell.steps, "highest").losses
@@ -306,7 +303,7 @@ def _shares(spectrum: Spectrum, labels: Float[np.ndarray, "n c"]) -> Float[np.nd
 
 
 def _random_labels(n: int, count: int, first: int = 0) -> Float[np.ndarray, "n c"]:
-    return np.stack([data.random_labels(n, key=jax.random.key(first + seed)) for seed in range(count)], axis=1)
+    return np.stack([data.labels.random_labels(n, key=jax.random.key(first + seed)) for seed in range(count)], axis=1)
 
 
 def _networks(seeds: int, dim: int, width: int, scale: float) -> TwoLayer:

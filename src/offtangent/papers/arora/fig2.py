@@ -37,7 +37,8 @@ from offtangent.linalg import Spectrum
 from offtangent.networks import TwoLayer
 from offtangent.papers.arora import fig2_report
 from offtangent.report import Figure
-from offtangent.theory import absolute_loss, largest_stable_rate, steps_to, zero_one_loss
+from offtangent.theory import largest_stable_rate, steps_to
+from offtangent.theory.arora.generalisation import absolute_loss, zero_one_loss
 from offtangent.training import HalfSquares, train
 
 BLOCK = 256  # steps that `train` takes in one go
@@ -138,7 +139,7 @@ def cells(config: Config) -> list[Regression | Network]:
 
 
 def absent(config: Config) -> list[str]:
-    return [name for name in dict.fromkeys(cell.data for cell in config.regressions) if not data.available(name)]
+    return [name for name in dict.fromkeys(cell.data for cell in config.regressions) if not data.fetch.available(name)]
 
 
 def datasets(cell: Regression | Network) -> tuple[str, ...]:
@@ -188,8 +189,8 @@ class _Problem:
         """Training and test labels with a portion of both at random."""
         train_key, test_key = jax.random.split(jax.random.key(draw))
         return (
-            data.add_label_noise(self.y, portion, key=train_key).y,
-            data.add_label_noise(self.y_test, portion, key=test_key).y,
+            data.labels.add_label_noise(self.y, portion, key=train_key).y,
+            data.labels.add_label_noise(self.y_test, portion, key=test_key).y,
         )
 
     def measure(self, targets: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "c"]:

@@ -9,10 +9,12 @@ import scipy.stats
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval
+from offtangent.lab import Claim, Results, mean_interval
+from offtangent.lab.statistics import Interval
 from offtangent.papers.arora.fig1_report import NAMES
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import generalisation_bound, required_width
+from offtangent.theory import generalisation_bound
+from offtangent.theory.arora.widths import required_width
 
 DELTA = 0.1  # probability of failure in the bounds
 TWO_SIDED = 1.96  # standard errors of a normal 95 % interval

@@ -26,17 +26,10 @@ from offtangent.linalg import Spectrum
 from offtangent.papers.arora import lemmas_report
 from offtangent.papers.arora._descent import Networks, active, follow, near_supremum
 from offtangent.report import Figure
-from offtangent.theory import (
-    Features,
-    flip_candidates,
-    gram_deviation_bound,
-    initial_residual_bound,
-    largest_stable_rate,
-    linearised_distance,
-    linearised_weights,
-    movement_radius,
-    required_width,
-)
+from offtangent.theory import largest_stable_rate
+from offtangent.theory.arora.linearised import Features, linearised_distance, linearised_weights
+from offtangent.theory.arora.movement import flip_candidates, movement_radius
+from offtangent.theory.arora.widths import gram_deviation_bound, initial_residual_bound, required_width
 
 SMALLEST = 0.5  # λ_min(H∞) of orthonormal inputs
 MOST = 128  # inputs on any one sphere
@@ -264,7 +257,7 @@ def _inputs(n: int, dim: int) -> Float[np.ndarray, "n d"]:
 
 
 def _labels(n: int) -> Float[np.ndarray, "n"]:
-    return data.random_labels(MOST, key=jax.random.key(1))[:n]
+    return data.labels.random_labels(MOST, key=jax.random.key(1))[:n]
 
 
 def _powers_of_two(widest: int) -> list[int]:

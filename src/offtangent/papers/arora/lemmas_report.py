@@ -7,19 +7,20 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.lab.statistics import Interval
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import (
+from offtangent.theory.arora.generalisation import rademacher_bound
+from offtangent.theory.arora.movement import (
     feature_change_bound,
     flip_probability,
     flip_probability_bound,
     flip_sum_bound,
     kernel_change_bound,
     movement_bound,
-    prescribe,
-    rademacher_bound,
-    required_width,
 )
+from offtangent.theory.arora.prescriptions import prescribe
+from offtangent.theory.arora.widths import required_width
 
 DELTA = 0.1  # probability of failure where a lemma has no hypothesis on the width
 CLOSE = 0.2  # ε of Theorem 4.1, as a part of ‖y‖

@@ -26,7 +26,9 @@ from offtangent.kernels import Gram, relu_hidden
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.arora import section6_report
 from offtangent.report import Figure
-from offtangent.theory import Target, absolute_loss, generalisation_bound
+from offtangent.theory import generalisation_bound
+from offtangent.theory.arora.generalisation import absolute_loss
+from offtangent.theory.arora.learnability import Target
 
 EVEN, ODD = (1, 2, 4, 6, 8), (3, 5, 7)  # p = 1 belongs with the even powers
 FACTORS = (1.0, 10.0, 100.0)  # of A in xᵀAx
@@ -106,7 +108,7 @@ def targets(dim: int, seed: int) -> dict[str, Target]:
     """The functions that Section 6 covers, with values of at most one on the sphere and directions of their own."""
     directions = data.sphere(4, dim, key=jax.random.key(1000 + seed))
     beta = directions[0]
-    half = data.gaussian(dim, dim, key=jax.random.key(2000 + seed))
+    half = data.distributions.gaussian(dim, dim, key=jax.random.key(2000 + seed))
     A = (half + half.T) / np.linalg.norm(half + half.T, 2)
     found = {f"p={p}": Target.power(beta, p) for p in EVEN}
     found["linear"] = Target.linear(directions[1])
@@ -128,7 +130,7 @@ def _run_labels(cell: Labels) -> xr.Dataset:
     covered = targets(dim, cell.seed)
     beta = covered["p=1"].parts[0].direction
     odd = {f"p={p}": (X @ beta) ** p for p in ODD}
-    random = data.random_labels(n + cell.tests, key=jax.random.key(3000 + cell.seed))
+    random = data.labels.random_labels(n + cell.tests, key=jax.random.key(3000 + cell.seed))
     values = {name: target(X) for name, target in covered.items()} | odd | {"random": random}
     Y = np.stack(list(values.values()), axis=1)
     train, new = X[:n], X[n:]
@@ -141,7 +143,7 @@ def _run_labels(cell: Labels) -> xr.Dataset:
     costs = np.sqrt(np.diag(products))
     smallest = _smallest(factor)
     bounds = [generalisation_bound(float(q), n, smallest=smallest, delta=DELTA, training=0.0).total for q in costs**2]
-    A = data.gaussian(dim, dim, key=jax.random.key(2000 + cell.seed))
+    A = data.distributions.gaussian(dim, dim, key=jax.random.key(2000 + cell.seed))
     scaled = np.stack([Target.quadratic(f * (A + A.T))(train) for f in FACTORS], axis=1)
     names = list(values)
     together = np.sqrt(costs[:, None] ** 2 + costs**2 + 2 * products)

@@ -9,7 +9,7 @@ import xarray as xr
 from offtangent.kernels import relu_hidden
 from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import sample_size
+from offtangent.theory.arora.learnability import sample_size
 
 DELTA = 0.1
 EXAMPLES = {

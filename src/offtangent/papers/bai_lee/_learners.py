@@ -15,9 +15,9 @@ from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee._targets import is_xor, measure
 from offtangent.special.losses import Loss, logistic, pseudo_huber
 from offtangent.taylor.two_layer import OnInputs
-from offtangent.theory import flip, random_signs
-from offtangent.theory.signs import quadratic_expansion
-from offtangent.training import add_penalty, fresh_signs, train
+from offtangent.theory.bai_lee.signs import flip, quadratic_expansion, random_signs
+from offtangent.training import train
+from offtangent.training.randomised import add_penalty, fresh_signs
 
 BOUNDS = (2.0, 3.5, math.inf)  # B: λ = B⁻⁸/10 costs a tenth where ‖W‖_{2,4} = B
 START = 0.03  # of m^(−1/4), the length of a neuron's movement at the start

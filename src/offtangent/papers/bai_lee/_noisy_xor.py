@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Key
 from offtangent.networks import TwoLayer
 from offtangent.special import activation
 from offtangent.special.losses import Loss, logistic, soft_hinge
-from offtangent.theory import RidgePower, column_norm, express, quadratic_part, xor_target
+from offtangent.theory.bai_lee.expressivity import RidgePower, column_norm, express, quadratic_part, xor_target
 
 NOISE = 1 / 8  # q
 BEST = -NOISE * math.log(NOISE) - (1 - NOISE) * math.log(1 - NOISE)  # H(q)

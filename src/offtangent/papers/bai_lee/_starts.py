@@ -16,9 +16,11 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from offtangent.papers.bai_lee._noisy_xor import Problem
-from offtangent.theory import RandomisedRisk, column_norm, empirical_risk
-from offtangent.theory.signs import in_float64
-from offtangent.training import randomised_sgd
+from offtangent.theory import RandomisedRisk
+from offtangent.theory.bai_lee.expressivity import column_norm
+from offtangent.theory.bai_lee.risks import empirical_risk
+from offtangent.theory.bai_lee.signs import in_float64
+from offtangent.training.randomised import randomised_sgd
 
 NOISE = 0.01  # s of each entry of the gradient's noise
 STILL = 1e-8  # a gradient this short is left alone

@@ -26,7 +26,7 @@ def sample(
         X = data.hypercube(count, dim, key=key)
         return X, X[:, 0] * X[:, 1]
     if task == "noisy xor":
-        X = data.noisy_xor(count, dim, key=key)
+        X = data.distributions.noisy_xor(count, dim, key=key)
         return X * math.sqrt(dim / (dim - 1)), X[:, 0] ** 2 - X[:, 1] ** 2
     X, power = data.sphere(count, dim, key=key), int(task)
     return X * math.sqrt(dim), X[:, 0] ** power / math.sqrt(moment(2 * power, dim))

@@ -22,18 +22,13 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import constructions_report
 from offtangent.report import Figure
-from offtangent.theory import (
-    Expression,
-    RidgePower,
-    expected_input_spread,
-    express,
-    feature_rademacher,
-    feature_term,
-    generalisation_gap,
+from offtangent.theory.bai_lee.bounds import generalisation_gap
+from offtangent.theory.bai_lee.complexity import expected_input_spread, feature_rademacher, feature_term
+from offtangent.theory.bai_lee.expressivity import Expression, RidgePower, express, xor_target
+from offtangent.theory.bai_lee.random_features import (
     random_feature_energy_bound,
     random_feature_variance,
     random_feature_weights,
-    xor_target,
 )
 
 TARGETS = ("2", "3", "4", "6", "xor")  # the degree p, or 2-XOR

@@ -27,7 +27,8 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import coupling_report
 from offtangent.report import Figure
-from offtangent.theory import RidgePower, column_norm, express, initial_norm_bound, quadratic_part
+from offtangent.theory.bai_lee.bounds import initial_norm_bound
+from offtangent.theory.bai_lee.expressivity import RidgePower, column_norm, express, quadratic_part
 
 ACTIVATIONS = ("relu3", "softplus")
 DELTA = 0.1  # of eq. (4)

@@ -24,17 +24,14 @@ from offtangent.papers.bai_lee import landscape_report
 from offtangent.papers.bai_lee._noisy_xor import BEST, Problem, noisy_xor
 from offtangent.papers.bai_lee._starts import descend, starts, values, wander
 from offtangent.report import Figure
-from offtangent.theory import (
-    LandscapeInequality,
-    RandomisedRisk,
-    certificate,
-    column_norm,
-    coupling_width,
-    landscape_survey,
-    penalty_choice,
-    stationary_bound,
-)
-from offtangent.theory.signs import ENUMERATED, in_float64
+from offtangent.taylor import certificate
+from offtangent.theory import RandomisedRisk
+from offtangent.theory.bai_lee.bounds import coupling_width
+from offtangent.theory.bai_lee.expressivity import column_norm
+from offtangent.theory.bai_lee.landscape import LandscapeInequality, stationary_bound
+from offtangent.theory.bai_lee.penalties import penalty_choice
+from offtangent.theory.bai_lee.signs import ENUMERATED, in_float64
+from offtangent.theory.bai_lee.survey import landscape_survey
 
 GAMMA, EPSILON = landscape_report.GAMMA, landscape_report.EPSILON
 WEIGHTS = ("W⋆", "random")  # at which L and L^Q are compared over widths

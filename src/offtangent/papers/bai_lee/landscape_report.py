@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float
 from offtangent.lab import Claim, Results, mean_interval, slope_interval
 from offtangent.papers.bai_lee._noisy_xor import BEST, NOISE
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import stationary_width
-from offtangent.theory.certificates import DENSE
-from offtangent.theory.signs import ENUMERATED
+from offtangent.taylor.curvature import DENSE
+from offtangent.theory.bai_lee.bounds import stationary_width
+from offtangent.theory.bai_lee.signs import ENUMERATED
 
 GAMMA, EPSILON = 0.25, 0.05  # of Theorem 4
 ROUNDING = 1e-9  # of the inequalities' terms, in float64

@@ -24,8 +24,15 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import orders_report
 from offtangent.report import Figure
-from offtangent.special import Activation
-from offtangent.theory import extracting_weights, matched_moments, order_limit, pair_terms, ridge_columns, term_moments
+from offtangent.special.activations import Activation
+from offtangent.theory.bai_lee.orders import (
+    extracting_weights,
+    matched_moments,
+    order_limit,
+    pair_terms,
+    ridge_columns,
+    term_moments,
+)
 
 SHIFTS = (0.0, 0.5)
 LENGTH = 4.0  # of β: the longer, the smaller the width at which the k-th order overtakes those below it

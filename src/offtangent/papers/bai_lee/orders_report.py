@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval, slope_interval
+from offtangent.lab import Claim, Results, mean_interval, slope_interval
+from offtangent.lab.statistics import Interval
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import matched_moments
+from offtangent.theory.bai_lee.orders import matched_moments
 
 COLOURS = ("vermillion", "blue", "green", "purple", "orange")
 ROUNDING = 1e-5  # of a square: the terms come in float32

@@ -39,7 +39,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from offtangent.kernels import relu3_hidden
+from offtangent.kernels.closed_forms import relu3_hidden
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.bai_lee import _learners, _targets, samples_report
 from offtangent.report import Figure

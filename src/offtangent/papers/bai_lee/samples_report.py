@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from offtangent.lab import Claim, Results, ratio_interval, slope_interval
 from offtangent.papers.bai_lee._targets import WRONG, is_xor, level, moment
 from offtangent.report import Figure, line, new_plot, points, style
-from offtangent.theory import RidgePower, coupling_width, xor_target
+from offtangent.theory.bai_lee.bounds import coupling_width
+from offtangent.theory.bai_lee.expressivity import RidgePower, xor_target
 
 NAMES = {"ntk": "NTK", "quadratic": "quadratic model", "randomised": "randomised network", "plain": "plain network"}
 COLOURS = {"ntk": "vermillion", "quadratic": "blue", "randomised": "green", "plain": "orange"}

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from offtangent.theory import least_width, most_samples, symmetric_dimension
+from offtangent.networks.quadratic import symmetric_dimension
+from offtangent.theory.ge_wang_zhao.capacity import least_width, most_samples
 
 LEVEL = 1e-4  # of f(0): below it, a network has memorised its samples
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.theory import perturbed_singular_floor, spanning_floor
+from offtangent.theory.ge_wang_zhao.features import perturbed_singular_floor, spanning_floor
 
 DELTA = 0.1  # with which probability Lemmas 13 and 18 may fail, constants as one
 NOISE = 0.5  # the variance v in cells that do not vary it

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from offtangent.theory import DescentSettings, QuadraticRisk
-from offtangent.training import Algorithm1State, algorithm1
+from offtangent.theory import QuadraticRisk
+from offtangent.theory.ge_wang_zhao.descent import DescentSettings
+from offtangent.training.perturbed import Algorithm1State, algorithm1
 
 
 class Watched(NamedTuple):

@@ -12,8 +12,10 @@ from jaxtyping import Array, Float, Key
 
 from offtangent import data
 from offtangent.networks import QuadraticNet
-from offtangent.theory import DescentSettings, QuadraticRisk, interpolant, negative_curvature_descent
-from offtangent.training import Algorithm1State, algorithm1
+from offtangent.theory import QuadraticRisk
+from offtangent.theory.ge_wang_zhao.descent import DescentSettings
+from offtangent.theory.ge_wang_zhao.landscape import interpolant, negative_curvature_descent
+from offtangent.training.perturbed import Algorithm1State, algorithm1
 
 # Algorithm 1 as one would use it: the theory's thresholds ask for 10²⁰ steps.
 PRACTICAL = DescentSettings(rate=5.0, radius=0.01, gradient=1e-5, decrease=1e-6, wait=400)
@@ -36,7 +38,7 @@ def sample(samples: int, dim: int, seed: int) -> tuple[Float[np.ndarray, "n d"],
     """Appendix A.1: entries and labels uniform on [−1, 1], rows divided by their norm."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (samples, dim))
-    return data.unit_norm(X), rng.uniform(-1, 1, samples)
+    return data.preprocessing.unit_norm(X), rng.uniform(-1, 1, samples)
 
 
 def follow(

@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.theory import SymmetricTensor, symmetric_dimension
+from offtangent.networks.quadratic import symmetric_dimension
+from offtangent.theory.ge_wang_zhao.tensors import SymmetricTensor
 
 
 def unit_tensor(rng: np.random.Generator, dim: int, power: int) -> SymmetricTensor:

@@ -30,16 +30,11 @@ from offtangent.papers.ge_wang_zhao import _literal, _minima, _paths, _search, l
 from offtangent.papers.ge_wang_zhao._diagram import LEVEL
 from offtangent.papers.ge_wang_zhao._minima import COUNTS, CURVATURE, GRADIENT, ZERO
 from offtangent.report import Figure
-from offtangent.theory import (
-    QuadraticRisk,
-    Theorem4,
-    algorithm1_settings,
-    least_width,
-    most_samples,
-    smallest_singular,
-    smoothness,
-    theorem4,
-)
+from offtangent.theory import QuadraticRisk
+from offtangent.theory.ge_wang_zhao.capacity import least_width, most_samples
+from offtangent.theory.ge_wang_zhao.descent import Theorem4, algorithm1_settings, theorem4
+from offtangent.theory.ge_wang_zhao.landscape import smoothness
+from offtangent.theory.ge_wang_zhao.tensor_squares import smallest_singular
 
 GAMMA, RADIUS, LABEL = 0.1, 1.5, 4.0
 SHARE, LARGE = 0.25, 0.9  # ε of Theorem 4 over f(0): as in the proof, and as printed

@@ -7,7 +7,7 @@ import numpy as np
 
 from offtangent.lab import Results
 from offtangent.report import Figure, line, new_plot, points, style, tiles
-from offtangent.theory import least_width
+from offtangent.theory.ge_wang_zhao.capacity import least_width
 
 COLOURS = ("blue", "vermillion", "green", "purple", "orange")
 FLOOR = 1e-17  # below rounding: where a zero is drawn

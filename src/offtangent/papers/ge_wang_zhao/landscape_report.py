@@ -10,7 +10,7 @@ from offtangent.papers.ge_wang_zhao import landscape_figures
 from offtangent.papers.ge_wang_zhao._diagram import LEVEL
 from offtangent.papers.ge_wang_zhao._minima import COUNTS, CURVATURE, GRADIENT, ZERO
 from offtangent.report import Figure
-from offtangent.theory import least_width, most_samples
+from offtangent.theory.ge_wang_zhao.capacity import least_width, most_samples
 
 ROUNDING = 1e-9
 DELTA = 0.1  # of Theorem 4

@@ -18,28 +18,30 @@ import xarray as xr
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Cost, Results
+from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.papers.ge_wang_zhao import lemmas_figures, lemmas_report
 from offtangent.papers.ge_wang_zhao._kept import HALF, NOISE, chances, kept
 from offtangent.papers.ge_wang_zhao._random import full_power, smallest_of, sphere, unit_tensor
 from offtangent.report import Figure
-from offtangent.theory import (
-    SymmetricTensor,
+from offtangent.theory.ge_wang_zhao.features import (
     decoupled_subspace,
-    decoupled_variance,
-    decoupled_variance_floor,
     feature_norm_bound,
     feature_rows,
+    perturbed_feature_norm_bound,
+    product_rows,
+    squared_features,
+)
+from offtangent.theory.ge_wang_zhao.tensor_squares import smallest_singular
+from offtangent.theory.ge_wang_zhao.tensors import (
+    SymmetricTensor,
+    decoupled_variance,
+    decoupled_variance_floor,
     gaussian_variance,
     gaussian_variance_floor,
     isometric_power,
     log_covering_bound,
-    perturbed_feature_norm_bound,
-    smallest_singular,
-    squared_features,
-    symmetric_dimension,
     symmetric_product,
 )
-from offtangent.theory.feature_squares import product_rows
 
 STARTS = ("zero", "equal", "sphere")  # the inputs before the noise: the worst, one point n times, different ones
 

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
+from offtangent.lab.statistics import Interval
+from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.papers.ge_wang_zhao._kept import DELTA, HALF, MANY, NOISE, chances, deltas
-from offtangent.theory import (
-    admissible_features,
+from offtangent.theory.ge_wang_zhao.capacity import admissible_features
+from offtangent.theory.ge_wang_zhao.features import (
     feature_norm_bound,
     most_features,
     perturbed_feature_norm_bound,
     perturbed_singular_floor,
-    symmetric_dimension,
 )
 
 ROUNDING = 1e-9

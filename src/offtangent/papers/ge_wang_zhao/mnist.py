@@ -37,8 +37,9 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import PolynomialNet, QuadraticNet
 from offtangent.papers.ge_wang_zhao import mnist_report
 from offtangent.report import Figure
-from offtangent.theory import smallest_singular
-from offtangent.training import History, train
+from offtangent.theory.ge_wang_zhao.tensor_squares import smallest_singular
+from offtangent.training import train
+from offtangent.training.loop import History
 
 # The noise on an entry, times the root of their number: 0.01 on 784 pixels, 0.05 in 100 directions.
 NOISE = {"plain": 0.0, "noisy": 0.01 * 28, "features": 0.05 * 10}
@@ -105,7 +106,7 @@ PROFILES = {
 
 
 def absent(config: Config) -> list[str]:
-    return [] if data.available(config.data) else [config.data]
+    return [] if data.fetch.available(config.data) else [config.data]
 
 
 def datasets(cell: Cell) -> tuple[str, ...]:
@@ -267,4 +268,9 @@ def _directions(cell: Cell) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
         top = vectors[:, : -cell.directions - 1 : -1]
         X, X_test = X @ top, X_test @ top
     of_noise = jax.random.fold_in(jax.random.key(cell.seed), 0)
-    return data.smooth_inputs(X, NOISE[cell.setting] / math.sqrt(X.shape[1]), key=of_noise), y, X_test, y_test
+    return (
+        data.distributions.smooth_inputs(X, NOISE[cell.setting] / math.sqrt(X.shape[1]), key=of_noise),
+        y,
+        X_test,
+        y_test,
+    )

@@ -6,15 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Results
+from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.papers.ge_wang_zhao import _diagram
 from offtangent.report import Figure, line, new_plot, style, tiles
-from offtangent.theory import (
-    admissible_features,
-    least_width,
-    most_samples,
-    symmetric_dimension,
-    theorem_features,
-)
+from offtangent.theory.ge_wang_zhao.capacity import admissible_features, least_width, most_samples, theorem_features
 
 EXTRA = 5
 AXES = {"width": "neurons r", "dimension": "dimension d", "features": "random features k"}

@@ -21,7 +21,9 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import QuadraticNet
 from offtangent.papers.ge_wang_zhao import _paths, synthetic_report
 from offtangent.report import Figure
-from offtangent.theory import QuadraticRisk, smallest_singular, theorem4
+from offtangent.theory import QuadraticRisk
+from offtangent.theory.ge_wang_zhao.descent import theorem4
+from offtangent.theory.ge_wang_zhao.tensor_squares import smallest_singular
 
 METHODS = ("gradient descent", "from the saddle", "algorithm 1", "negative curvature", "closed form")
 RATE, START, EPSILON = 5.0, 0.01, 0.1

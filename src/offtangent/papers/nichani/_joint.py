@@ -19,13 +19,15 @@ from jaxtyping import Array, Float
 from offtangent import data
 from offtangent.data.targets import LowDegreePlusSparse, gaussian_target, sphere_target
 from offtangent.networks import TwoLayer
-from offtangent.special import Activation, activation, shifted
+from offtangent.special import activation
+from offtangent.special.activations import Activation, shifted
 from offtangent.taylor.two_layer import OnInputs
-from offtangent.theory import Energies, FeatureCovariance
-from offtangent.theory.eigenbases import Basis
-from offtangent.theory.features import Samples
-from offtangent.theory.signs import quadratic_expansion
-from offtangent.theory.tangent import LinearPart, TangentFeatures
+from offtangent.theory import FeatureCovariance
+from offtangent.theory.bai_lee.signs import quadratic_expansion
+from offtangent.theory.nichani.bases import Basis
+from offtangent.theory.nichani.covariance import Samples
+from offtangent.theory.nichani.escape import Energies
+from offtangent.theory.nichani.tangent import LinearPart, TangentFeatures
 
 SIGMAS = {"softplus": activation("softplus"), "sigmoid": shifted("sigmoid", 1.0)}
 SEEDS = (1, 11, 111, 1111, 11111)  # those of the authors
@@ -54,7 +56,9 @@ class Problem:
 def inputs(setting: str, n: int, dim: int, key: Array) -> Float[np.ndarray, "n d"]:
     """Uniform on S^{d−1}(√d), or N(0, I)."""
     return (
-        data.sphere(n, dim, radius=math.sqrt(dim), key=key) if setting == "sphere" else data.gaussian(n, dim, key=key)
+        data.sphere(n, dim, radius=math.sqrt(dim), key=key)
+        if setting == "sphere"
+        else data.distributions.gaussian(n, dim, key=key)
     )
 
 

@@ -18,21 +18,18 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from offtangent._host import on_host
-from offtangent.data import LowDegreePlusSparse
+from offtangent.data.targets import LowDegreePlusSparse
 from offtangent.networks import TwoLayer
-from offtangent.special import activation, shifted
-from offtangent.theory import (
-    FeatureCovariance,
-    JointExpression,
-    JointLandscape,
-    JointRisk,
-    certificate,
-    express_jointly,
-    regulariser_choice,
-)
-from offtangent.theory.joint_risk import loss_on_host
-from offtangent.theory.signs import in_float64
-from offtangent.training import perturbed_descent
+from offtangent.special import activation
+from offtangent.special.activations import shifted
+from offtangent.taylor import certificate
+from offtangent.theory import FeatureCovariance
+from offtangent.theory.bai_lee.signs import in_float64
+from offtangent.theory.nichani.choice import regulariser_choice
+from offtangent.theory.nichani.joint import JointExpression, express_jointly
+from offtangent.theory.nichani.landscape import JointLandscape
+from offtangent.theory.nichani.risk import JointRisk, loss_on_host
+from offtangent.training.directions import perturbed_descent
 
 SIGMAS = {"softplus": activation("softplus"), "sigmoid": shifted("sigmoid", 1.0)}
 RATES = {"softplus": 1.0, "sigmoid": 8.0}  # η: the features of the sigmoid are an eighth in square

@@ -21,9 +21,10 @@ from jaxtyping import Float
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.nichani import _joint, appendix_g_report
 from offtangent.report import Figure
-from offtangent.theory import RandomisedR1, Stacked
-from offtangent.theory.tangent import TangentFeatures
-from offtangent.training import add_regulariser, chain, train
+from offtangent.theory.nichani.regularisers import RandomisedR1, Stacked
+from offtangent.theory.nichani.tangent import TangentFeatures
+from offtangent.training import train
+from offtangent.training.directions import add_regulariser, chain
 
 FRESH = 100  # inputs of R₁ at every step
 FIXED = 10.0  # λ₃

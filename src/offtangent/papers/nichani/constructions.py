@@ -34,20 +34,14 @@ from offtangent.papers.nichani._stationary import (
     planted,
 )
 from offtangent.report import Figure
-from offtangent.special import harmonic_coefficients, polynomial_dimension, tangent_eigenvalues
-from offtangent.theory import (
-    FeatureCovariance,
-    JointExpression,
-    JointLandscape,
-    SphereRidge,
-    column_norm,
-    express_jointly,
-    express_low_degree,
-    express_sparse,
-    quadratic_part,
-    regulariser_choice,
-)
-from offtangent.theory.signed_regularisers import neuron_outputs, sign_energy
+from offtangent.special.sphere import harmonic_coefficients, polynomial_dimension, tangent_eigenvalues
+from offtangent.theory import FeatureCovariance
+from offtangent.theory.bai_lee.expressivity import column_norm, quadratic_part
+from offtangent.theory.nichani.choice import regulariser_choice
+from offtangent.theory.nichani.joint import JointExpression, express_jointly, express_low_degree
+from offtangent.theory.nichani.landscape import JointLandscape
+from offtangent.theory.nichani.signed import neuron_outputs, sign_energy
+from offtangent.theory.nichani.sparse import SphereRidge, express_sparse
 
 DELTA, EPSILON = constructions_report.DELTA, constructions_report.EPSILON
 HARMONICS = 16  # the degree up to which Σ is expanded, at d ≤ 5; the rest is 10⁻¹⁵ of the trace

@@ -24,8 +24,11 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.nichani import _joint, directions_report
 from offtangent.report import Figure
 from offtangent.special.sphere import polynomial_dimension
-from offtangent.theory import R1, FeatureCovariance, Movement, RandomisedR1, Stacked, furthest
-from offtangent.training import perturbed_descent, train
+from offtangent.theory import FeatureCovariance
+from offtangent.theory.nichani.escape import Movement, furthest
+from offtangent.theory.nichani.regularisers import R1, RandomisedR1, Stacked
+from offtangent.training import train
+from offtangent.training.directions import perturbed_descent
 
 NOISE = 0.02  # σ of (21), the Frobenius norm of a step's noise over the rate
 RATE = {"softplus": 0.5, "sigmoid": 3.0}

@@ -159,8 +159,8 @@ class _Problem:
 def _problem(cell: Search, seed: int) -> _Problem:
     of_target, of_inputs, of_tests, of_net = jax.random.split(jax.random.key(seed), 4)
     target = quadratic_plus_cubic(cell.dim, normalised=cell.target == "normalised", key=of_target)
-    X = data.gaussian(max(cell.multiples) * cell.dim**2, cell.dim, key=of_inputs)
-    X_test = data.gaussian(cell.tests, cell.dim, key=of_tests)
+    X = data.distributions.gaussian(max(cell.multiples) * cell.dim**2, cell.dim, key=of_inputs)
+    X_test = data.distributions.gaussian(cell.tests, cell.dim, key=of_tests)
     return _Problem(X, target(X), X_test, target(X_test), float(target.energies().low[2]), of_net)
 
 

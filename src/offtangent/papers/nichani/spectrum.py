@@ -5,7 +5,7 @@ $Q_1\Lambda_1Q_1^T + Q_2\Lambda_2Q_2^T + Q_3\Lambda_3Q_3^T$. "Formally, $\Lambda
 multiplicity $\Theta(d^i)$, for integers $i \in [k+1, 2k]$, and the entries of $\Lambda_3$ are equal to $1/m$ on
 average"; $\Lambda_1$ are those of the degrees up to k. At infinite width each degree i has one eigenvalue, $\xi_i$, of
 multiplicity $B(d, i)$, in closed form (Gegenbauer polynomials). At a finite width, and from a finite sample, it becomes
-a block around $\xi_i$, whose mean, spread and ends are known too (`theory.finite_levels`): nothing is fitted.
+a block around $\xi_i$, whose mean, spread and ends are known too (`theory.nichani.finite_levels`): nothing is fitted.
 
 Five kinds of cells. The spectrum of one activation in one dimension, from inputs without labels, or of $\Sigma$ itself
 from harmonics; the mean of $\Lambda_3$ over widths; the angle between $V_1$ of n training inputs and $Q_1$, with Davis
@@ -27,17 +27,15 @@ from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import TwoLayer
 from offtangent.papers.nichani import spectrum_figures, spectrum_report
 from offtangent.report import Figure
-from offtangent.special import (
-    activation,
-    bounded_assumption,
-    harmonic_assumption,
-    harmonic_dimension,
-    polynomial_dimension,
-    tangent_eigenvalues,
-)
-from offtangent.theory import FeatureCovariance, FiniteLevel, TangentFeatures, alignment, finite_levels
-from offtangent.theory.features import Samples
-from offtangent.theory.sphere_features import trace_parts
+from offtangent.special import activation
+from offtangent.special.sphere import harmonic_dimension, polynomial_dimension, tangent_eigenvalues
+from offtangent.theory import FeatureCovariance
+from offtangent.theory.nichani.assumptions import bounded_assumption, harmonic_assumption
+from offtangent.theory.nichani.covariance import Samples
+from offtangent.theory.nichani.feature_alignment import alignment
+from offtangent.theory.nichani.levels import FiniteLevel, finite_levels
+from offtangent.theory.nichani.sphere_covariance import trace_parts
+from offtangent.theory.nichani.tangent import TangentFeatures
 
 SIGMOID, SOFTPLUS = "sigmoid(z − 1)", "softplus"
 SHOWN = 400  # eigenvalues kept for the figure
@@ -357,8 +355,10 @@ def _inputs(n: int, dim: int, key: Key[Array, ""]) -> Float[np.ndarray, "n d"]:
 
 def _directions(n: int, dim: int, key: Key[Array, ""]) -> Float[np.ndarray, "n d"]:
     """Points uniform on the unit sphere. JAX compiles for every new shape, so normals are drawn in blocks of one."""
-    blocks = [data.gaussian(BLOCK, 1, key=jax.random.fold_in(key, at)) for at in range(-(-n * dim // BLOCK))]
-    return data.unit_norm(np.concatenate(blocks)[: n * dim].reshape(n, dim))
+    blocks = [
+        data.distributions.gaussian(BLOCK, 1, key=jax.random.fold_in(key, at)) for at in range(-(-n * dim // BLOCK))
+    ]
+    return data.preprocessing.unit_norm(np.concatenate(blocks)[: n * dim].reshape(n, dim))
 
 
 def _eigenvalues(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, " n"]:

@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, mean_interval, slope_interval
-from offtangent.special import polynomial_dimension
+from offtangent.lab import Claim, Results, mean_interval, slope_interval
+from offtangent.lab.statistics import Interval
+from offtangent.special.sphere import polynomial_dimension
 
 ROUNDING = 1e-9
 TENTH = 0.05  # a slope this close to a whole number is that number to one decimal

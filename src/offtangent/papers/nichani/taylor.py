@@ -31,10 +31,12 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent import data
 from offtangent.lab import Claim, Cost, Results
-from offtangent.networks import MLP, ConvNet
+from offtangent.networks import MLP
+from offtangent.networks.standard import ConvNet
 from offtangent.papers.nichani import taylor_report
 from offtangent.report import Figure
-from offtangent.taylor import TaylorModel, expand
+from offtangent.taylor import expand
+from offtangent.taylor.expansion import TaylorModel
 from offtangent.training import train
 
 MODELS = ("network", "linear", "quadratic")
@@ -100,7 +102,7 @@ def cells(config: Config) -> list[Race]:
 
 
 def absent(config: Config) -> list[str]:
-    return [name for name in dict.fromkeys(cell.data for cell in config.races) if not data.available(name)]
+    return [name for name in dict.fromkeys(cell.data for cell in config.races) if not data.fetch.available(name)]
 
 
 def datasets(cell: Race) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Interval, Results, ratio_interval
+from offtangent.lab import Claim, Results, ratio_interval
+from offtangent.lab.statistics import Interval
 from offtangent.report import Figure, line, new_plot, style
 
 COLOURS = {"network": "blue", "linear": "vermillion", "quadratic": "green"}

@@ -1,0 +1,121 @@
+"""Features centred or standardised, and rows scaled to the unit sphere that the papers assume."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from offtangent._checks import check_inputs, unit_rows
+from offtangent._errors import InputError
+
+How = Literal["raw", "centred", "standardised"]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """x ↦ (x − mean) / scale per feature, then x/‖x‖ if `unit`: fitted on training data, used on any.
+
+    A positive `bias` is one more coordinate, the same for all rows, before they are scaled: different rows then
+    never point the same way, and the row at the mean has a direction too.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    unit: bool
+    bias: float = 0.0
+
+    def __call__(self, X: object) -> Float[np.ndarray, "n e"]:
+        """The same map for new rows. Time and memory O(nd)."""
+        array = check_inputs(X)
+        if array.shape[1] != len(self.mean):
+            raise InputError(f"X has {array.shape[1]} features, and this preprocessing was fitted on {len(self.mean)}.")
+        result: np.ndarray = array - self.mean
+        result /= self.scale
+        if self.bias > 0:
+            result = np.hstack([result, np.full((len(result), 1), self.bias)])
+        if not self.unit:
+            return result
+        zero = np.flatnonzero(~result.any(axis=1))
+        if len(zero) and self.mean.any():  # with a bias no row is zero
+            raise InputError(
+                f"Row {zero[0]} (counted from 0) equals the mean of the features, so it is zero once centred "
+                f"and has no direction; {len(zero)} of {len(result)} rows do. Drop them, or give unit=False."
+            )
+        return unit_norm(result)
+
+
+def fit_preprocessing(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Preprocessing:
+    """The means and scales of these rows: 0 and 1 if raw, scale 1 if centred.
+
+    Standardised features have variance 1 (dividing by n). A constant feature becomes exactly zero. With `bias`, the
+    added coordinate is as long as the rows are on average (root of the mean square), so that a typical row lies
+    half-way between the pole and the equator of the sphere. Time and memory O(nd).
+
+    >>> fit_preprocessing([[1.0, 5.0], [3.0, 5.0]], "standardised", bias=True)([[3.0, 5.0]]).round(3)
+    array([[0.707, 0.   , 0.707]])
+    """
+    check_how(how)
+    array = check_inputs(X)
+    mean, scale = np.zeros(array.shape[1]), np.ones(array.shape[1])
+    if how == "raw":
+        return Preprocessing(mean, scale, unit, _typical_length(array, mean, scale) if bias else 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        constant = (array == array[0]).all(axis=0)  # not std == 0: the mean of equal numbers may be rounded
+        mean = np.where(constant, array[0], array.mean(axis=0))
+        if how == "standardised":
+            size = np.abs(array - mean).max(axis=0)
+            unit_size = np.where((size > 0) & (size < 1e-100), size, 1.0)  # tiny squares would vanish
+            deviation = unit_size * np.sqrt(np.mean(((array - mean) / unit_size) ** 2, axis=0))
+            scale = np.where(constant | (deviation == 0), 1.0, deviation)
+    too_large = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale)))
+    if len(too_large):
+        raise InputError(
+            f"The mean or variance of feature {too_large[0]} (counted from 0) is beyond float64: its largest "
+            f"entry is {np.abs(array[:, too_large[0]]).max():.3g}. Rescale that feature first."
+        )
+    return Preprocessing(mean, scale, unit, _typical_length(array, mean, scale) if bias else 0.0)
+
+
+def _typical_length(
+    X: Float[np.ndarray, "n d"], mean: Float[np.ndarray, " d"], scale: Float[np.ndarray, " d"]
+) -> float:
+    """√(mean ‖z‖²) of the rows z = (x − mean) / scale; 1 if they are all zero."""
+    with np.errstate(over="ignore"):
+        Z = (X - mean) / scale
+    largest = float(np.abs(Z).max())  # dividing first keeps tiny and huge rows from under- or overflow
+    if largest == 0:
+        return 1.0
+    length = largest * float(np.sqrt(np.mean(np.sum((Z / largest) ** 2, axis=1))))
+    if not np.isfinite(length):
+        raise InputError(
+            f"The rows are longer than float64 can say: their largest entry is {np.abs(X).max():.3g}. Divide X by a "
+            "constant."
+        )
+    return length
+
+
+def preprocess(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Float[np.ndarray, "n e"]:
+    """X "raw", "centred" or "standardised" per feature by its own statistics, then each row scaled to norm 1.
+
+    Test data must reuse the statistics of the training data: see `fit_preprocessing`.
+
+    >>> preprocess([[1.0, 5.0], [3.0, 5.0]], "standardised")
+    array([[-1.,  0.], [ 1.,  0.]])
+    """
+    return fit_preprocessing(X, how, unit=unit, bias=bias)(X)
+
+
+def unit_norm(X: object) -> Float[np.ndarray, "n d"]:
+    """Each row divided by its norm; zero rows are refused. Time and memory O(nd).
+
+    >>> unit_norm([[3.0, 4.0]])
+    array([[0.6, 0.8]])
+    """
+    return unit_rows(check_inputs(X, nonzero=True))
+
+
+def check_how(how: str) -> None:
+    """Refuse an unknown way of preprocessing before anything is read."""
+    if how not in get_args(How):
+        raise InputError(f"preprocess={how!r}: expected one of {', '.join(map(repr, get_args(How)))}.")

@@ -1,0 +1,297 @@
+"""What a kernel says about a labelled data set before anything is trained.
+
+How hard the labels are (the complexity measure of Arora et al. (2019), eq. (10), against the same labels shuffled), how
+fast gradient descent will learn them (eq. (8)), how well a label follows from the others, how many are wrong and which.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from offtangent._checks import check_count, check_key, check_labels, check_not_parallel
+from offtangent._errors import InputError
+from offtangent.data.duplicates import Merged, merge_duplicates
+from offtangent.data.preprocessing import Preprocessing, fit_preprocessing
+from offtangent.kernels import Gram, named_kernel, relu_hidden
+from offtangent.kernels.gram import Kernel, check_ridge
+from offtangent.kernels.inverse import Inverse
+from offtangent.kernels.regression import LeaveOneOut
+from offtangent.kernels.solves import Watch
+from offtangent.labels.noise import InverseMoments
+from offtangent.labels.spectrum import Alignment, LabelSpectrum, PredictedCurve, label_spectrum
+from offtangent.labels.tasks import Noise, labels_of
+from offtangent.linalg.memory import memory_to_spare
+from offtangent.theory.arora.generalisation import Complexity
+
+ROWS_AT_ONCE = 12_000  # rows whose kernel matrix is inverted in one piece, if there is the memory for it
+ROWS_IN_ALL = 65_536  # rows whose kernel matrix is solved by iteration, in about half an hour on two cores
+COPIES = 5  # of the matrix, at most, at any time
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects:
+    """Every row of the data, the one whose label is least like its prediction from the others first."""
+
+    rows: Int[np.ndarray, " n"]
+    scores: Float[np.ndarray, " n"]  # margin against the label; of numbers, the size of the standardised residual
+    predicted: Float[np.ndarray, " n"]  # the class's number in `classes`, or the value, that the others predict
+    likely: int  # how many, from the top, are not what is predicted (of numbers: by 3 standard deviations)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelAnalysis:
+    """The whole of it. `summary()` has the numbers as a dictionary for JSON."""
+
+    n: int  # rows given
+    y: Float[np.ndarray, " n"]  # their labels: classes by number, or values
+    features: int
+    classes: tuple[str, ...] | None  # names; None for numbers
+    counts: tuple[int, ...] | None  # rows of each class
+    merged: Merged
+    preprocessing: Preprocessing
+    kernel: str
+    ridge: float  # added to the kernel matrix for spectrum and complexity
+    parts: tuple[int, ...]  # rows of the parts that predictions were made within: one part if there was room
+    rows: int  # that spectrum, complexity and curve are of
+    spectrum: LabelSpectrum
+    noise: Noise
+    loo_error: float  # share of rows whose label is not predicted by the others; of numbers, 1 − R²
+    suspects: Suspects
+
+    @property
+    def complexity(self) -> Complexity:
+        return self.spectrum.complexity
+
+    @property
+    def alignment(self) -> Alignment:
+        return self.spectrum.alignment
+
+    @property
+    def curve(self) -> PredictedCurve:
+        return self.spectrum.curve
+
+    @property
+    def rank(self) -> float:
+        """The share of shuffles that are as simple as the labels or simpler, the labels themselves counted in."""
+        shuffled = self.spectrum.shuffled
+        return float((1 + np.sum(shuffled <= self.complexity.value)) / (1 + len(shuffled)))
+
+    def __repr__(self) -> str:
+        kind = "numbers" if self.classes is None else f"{len(self.classes)} classes"
+        return f"LabelAnalysis({self.n} rows, {kind}, complexity {self.complexity.value:.3g})"
+
+    def summary(self) -> dict[str, Any]:
+        """For JSON: plain numbers, lists and text."""
+        estimate, curve, shuffled = self.noise.estimate, self.curve, self.spectrum.shuffled
+        low, high = curve.steps_to_1_percent
+        by_class = self.spectrum.by_column if self.classes and len(self.classes) > 2 else ()
+        return {
+            "n": self.n,
+            "features": self.features,
+            "task": "regression" if self.classes is None else "classification",
+            "classes": None if self.classes is None else dict(zip(self.classes, self.counts or (), strict=True)),
+            "complexity": _ends(self.complexity),
+            "complexity_shuffled": {
+                "mean": float(shuffled.mean()),
+                "sd": float(shuffled.std(ddof=1)),
+                "draws": len(shuffled),
+                "rank": self.rank,
+            },
+            "complexity_by_class": dict(zip(self.classes or (), map(_ends, by_class), strict=True))
+            if by_class
+            else None,
+            "noise": {
+                "fraction": estimate.fraction if estimate else None,
+                "lower": estimate.lower if estimate else None,
+                "upper": estimate.upper if estimate else None,
+                "level": estimate.level if estimate else None,
+                "assumption": estimate.assumption if estimate else None,
+                "doubtful": estimate.doubtful if estimate else None,
+                "bound": self.noise.bound,
+                "even_bound": self.noise.even_bound,
+                "variance_bound": self.noise.variance_bound,
+                "bound_level": self.noise.level,
+            },
+            "steps_to_1_percent": high,
+            "steps_to_1_percent_between": [low, high],
+            "steps_to_1_percent_shuffled": curve.shuffled_steps,
+            "rate": curve.rate,
+            "loo_error": self.loo_error,
+            "loo_ridge": self.spectrum.ridge,
+            "suspects": self.suspects.rows.tolist(),
+            "suspects_likely": self.suspects.likely,
+            "duplicates": {
+                "dropped": self.merged.dropped,
+                "groups": len(self.merged.groups),
+                "disagreeing": [list(rows) for rows in self.merged.disagreeing],
+            },
+            "preprocessing": describe(self.preprocessing),
+            "kernel": self.kernel,
+            "ridge": self.ridge,
+            "rows": self.rows,
+            "parts": list(self.parts),
+        }
+
+
+def analyse_labels(
+    X: object,
+    y: object,
+    *,
+    task: str = "auto",
+    classes: Sequence[str] | None = None,
+    preprocess: str = "standardised",
+    unit: bool = True,
+    bias: bool = True,
+    kernel: Kernel | str = relu_hidden,
+    ridge: float | int = 0.0,
+    rows_at_once: int | None = None,
+    key: Key[Array, ""] | None = None,
+    watch: Watch | None = None,
+) -> LabelAnalysis:
+    """All that a kernel says about labels y of inputs X.
+
+    `task`: "classification" (labels are classes, more than two are taken one against the rest), "regression" (labels
+    are numbers), or "auto": classes if they have names or are at most 20 different whole numbers. `classes` are the
+    names of labels 0, 1, …. Equal rows are merged first. Features are standardised, get a bias coordinate and are put
+    on the unit sphere, unless said otherwise. `key` (of seed 0 by default) draws the shuffles and the parts.
+
+    Time O(n³) and memory 5n² floats up to `rows_at_once` rows (12 000, or what half of the free memory holds). Beyond
+    that, leave-one-out predictions and the noise are found within random parts of at most that many rows; spectrum,
+    complexity and curve are still of all rows, up to 65 536 (of more: of a random part), by iteration on tiles.
+
+    >>> from offtangent.data import digits
+    >>> found = analyse_labels(*digits(classes=(0, 1), samples=60))
+    >>> found.loo_error, bool(found.complexity.upper < 1 < 3 < found.spectrum.shuffled.min())
+    (0.0, True)
+    """
+    tell = watch or (lambda _: None)
+    inputs, given = check_labels(X, y)
+    if rows_at_once is not None:
+        check_count("rows_at_once", rows_at_once, least=10)
+    check_ridge(ridge)
+    kernel = named_kernel(kernel)
+    labels = labels_of(given, task, classes)
+    tell("looking for duplicate rows")
+    merged = merge_duplicates(inputs, labels.values, average=labels.names is None)
+    prepared = fit_preprocessing(merged.X, preprocess, unit=unit, bias=bias)
+    Z = prepared(merged.X)
+    _check_rows(Z, merged, ridge, bias)
+    _check_kernel(kernel, Z, ridge)
+    Y = labels.columns(merged.y)
+    rng = _generator(jax.random.key(0) if key is None else key)
+    parts = _parts(len(Z), rows_at_once or _room(), rng)
+    (together, *_) = _parts(len(Z), ROWS_IN_ALL, rng)
+
+    found: LabelSpectrum | None = None
+    if len(parts) > 1:
+        found = label_spectrum(Gram(kernel, Z[together], ridge=ridge), None, Y[together], rng, tell)
+    moments, quadratic = InverseMoments(np.zeros(0), np.zeros(0), 0.0), 0.0
+    outputs, precision, sensitivity = np.empty_like(Y), np.empty(len(Y)), np.empty(len(Y))
+    for number, rows in enumerate(parts):
+        where = "" if len(parts) == 1 else f", part {number + 1} of {len(parts)}"
+        tell(f"computing the kernel of {len(rows)} rows{where}")
+        H = Gram(kernel, Z[rows], ridge=ridge)
+        matrix = H.dense()
+        tell(f"inverting it{where}")
+        inverse = _inverse(matrix)
+        moments, quadratic = moments + InverseMoments.of(inverse), quadratic + labels.quadratic(inverse, Y[rows])
+        if found is None:
+            found = label_spectrum(H, inverse, Y[rows], rng, tell)
+        del inverse
+        tell(f"leaving out one row at a time{where}")
+        shifted = matrix.copy()
+        shifted[np.diag_indices_from(shifted)] += found.ridge
+        del H, matrix  # large, and not needed any more
+        left = LeaveOneOut.of(_inverse(shifted), Y[rows])
+        outputs[rows], precision[rows], sensitivity[rows] = left.predictions, left.precision, left.sensitivity
+        del shifted, left
+    assert found is not None
+    distinct = labels.compare(merged.y, outputs, precision)
+    verdict = labels.compare(labels.values, outputs[merged.of_row], precision[merged.of_row])
+    order = np.argsort(-verdict.scores, kind="stable")
+    return LabelAnalysis(
+        n=len(inputs),
+        y=labels.values,
+        features=inputs.shape[1],
+        classes=labels.names,
+        counts=labels.counts,
+        merged=merged,
+        preprocessing=prepared,
+        kernel=kernel.name,
+        ridge=float(ridge),
+        parts=tuple(len(rows) for rows in parts),
+        rows=len(together),
+        spectrum=found,
+        noise=labels.noise(quadratic, moments, distinct, sensitivity),
+        loo_error=verdict.error,
+        suspects=Suspects(order, verdict.scores[order], verdict.predicted[order], int(verdict.wrong.sum())),
+    )
+
+
+def describe(preprocessing: Preprocessing) -> str:
+    """What is done to the inputs, in words."""
+    centred, scaled = bool(preprocessing.mean.any()), bool((preprocessing.scale != 1).any())
+    parts = ["features standardised" if scaled else "features centred" if centred else "features as they are"]
+    if preprocessing.bias > 0:
+        parts.append(f"a bias coordinate of {preprocessing.bias:.4g} added")
+    if preprocessing.unit:
+        parts.append("rows scaled to length one")
+    return ", ".join(parts)
+
+
+def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float, bias: bool) -> None:
+    if len(Z) < 2:
+        raise InputError(f"All {len(merged.of_row)} rows are equal: there is nothing to tell their labels by.")
+    if (merged.y == merged.y[0]).all():
+        raise InputError("Once duplicate rows are merged, all labels are the same: expected at least two classes.")
+    if ridge == 0:
+        try:
+            check_not_parallel(Z, rows=merged.first)
+        except InputError as error:
+            hint = "" if bias else " With a bias coordinate (the default) they do not."
+            raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.{hint}") from None
+
+
+def _check_kernel(kernel: Kernel, Z: Float[np.ndarray, "m d"], ridge: float) -> None:
+    """Refuse a ridge beside which float64 has no room for the kernel."""
+    largest = float(np.max(np.asarray(kernel.diag(Z), np.float64)))
+    if ridge * np.finfo(np.float64).eps > largest:
+        raise InputError(
+            f"ridge={ridge:g} leaves nothing of a kernel whose entries are {largest:.3g} at most: float64 has 16 "
+            "digits. Give a ridge of the kernel's size or less, such as ridge=1e-6 (--ridge 1e-6)."
+        )
+
+
+def _generator(key: Key[Array, ""]) -> np.random.Generator:
+    """Seeded by bits drawn from the key: a small seed itself might be the one that the data were shuffled with."""
+    check_key(key)
+    return np.random.default_rng([int(word) for word in jax.random.bits(key, (4,), np.uint32)])
+
+
+def _room() -> int:
+    """Rows whose matrix half of the free memory holds as often as it takes."""
+    free = memory_to_spare(jax.devices("cpu")[:1]) / 2
+    return max(10, min(ROWS_AT_ONCE, int((free / (8 * COPIES)) ** 0.5)))
+
+
+def _parts(n: int, most: int, rng: np.random.Generator) -> list[Int[np.ndarray, " m"]]:
+    """All rows in one part, or random parts of nearly equal size."""
+    if n <= most:
+        return [np.arange(n)]
+    return [np.sort(rows) for rows in np.array_split(rng.permutation(n), -(-n // most))]
+
+
+def _inverse(matrix: Float[np.ndarray, "n n"]) -> Inverse:
+    try:
+        return Inverse.of(matrix)
+    except InputError as error:
+        raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.") from None
+
+
+def _ends(found: Complexity) -> dict[str, Any]:
+    upper = found.upper if np.isfinite(found.upper) else None  # where nothing is known of the smallest eigenvalue
+    return {"value": found.value, "lower": found.lower, "upper": upper, "certified": found.certified}

@@ -1,0 +1,175 @@
+"""The command `offtangent labels`: anyone's labelled data, analysed."""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from offtangent import __version__
+from offtangent._errors import InputError
+from offtangent._files import READ_LIMIT, shown
+from offtangent._telling import err, out, print_json, telling
+
+if TYPE_CHECKING:
+    from offtangent.labels.analysis import LabelAnalysis
+
+PAGE, NUMBERS = "labels.html", "labels.json"
+QUIET = 5.0  # seconds between two lines of progress where there is no terminal
+EPILOG = "Example: offtangent labels mine.csv --label species"
+
+
+def labels(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help=".csv, .parquet, .npz (X and y) or .npy (with --label).")
+    ],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="The label column's name or position (0, 1, … or -1), by default the last; of .npz the array, of .npy "
+            "a file."
+        ),
+    ] = None,
+    task: Annotated[str, typer.Option(help="classification, regression, or auto.")] = "auto",
+    preprocess: Annotated[str, typer.Option(help="Features standardised, centred or raw.")] = "standardised",
+    bias: Annotated[bool, typer.Option(help="Add a bias coordinate before rows are put on the sphere.")] = True,
+    kernel: Annotated[
+        str, typer.Option(help="relu_hidden, relu_output, relu_both, relu3_hidden, step, gaussian, erf_output.")
+    ] = "relu_hidden",
+    ridge: Annotated[float, typer.Option(help="Added to the kernel matrix, for rows in the same direction.")] = 0.0,
+    rows_at_once: Annotated[
+        int | None, typer.Option(help="Larger data are predicted in random parts of this size; default: up to 12000.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of shuffles and parts.", min=0, max=2**32 - 1)] = 0,
+    limit: Annotated[
+        int, typer.Option(help="Megabytes of data, unpacked, above which a file is not read.", min=1)
+    ] = READ_LIMIT,
+    folder: Annotated[Path, typer.Option("--out", help="Where the page and the numbers are written.")] = Path(
+        "offtangent-labels"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Tell how hard the labels of a file are, how many look wrong and which, and how fast training will go.
+
+    Nothing is trained: all follows from the kernel of an infinitely wide network. Equal rows are merged. By default
+    features are standardised and rows put on a sphere with a bias coordinate. Writes labels.html and labels.json.
+    Exit status: 0, or 2 for a usage error or refused input.
+    """
+    from offtangent.data import load
+
+    with _shown() as watch:
+        watch(f"reading {file}")
+        data = load(file, labels=label, limit=limit)
+        check_folder(folder)
+        watch("loading the library")
+        import jax
+
+        from offtangent.labels.analysis import analyse_labels
+
+        found = analyse_labels(
+            data.X,
+            data.y,
+            task=task,
+            classes=data.classes,
+            preprocess=preprocess,
+            bias=bias,
+            kernel=kernel,
+            ridge=ridge,
+            rows_at_once=rows_at_once,
+            key=jax.random.key(seed),
+            watch=watch,
+        )
+        watch("writing the page")
+        page = _write(found, data.source, folder)
+    with telling():
+        if as_json:
+            print_json(found.summary() | {"file": shown(data.source), "report": shown(page) if page else None})
+        else:
+            _print(found, data.source, page)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse an output folder that cannot be written, before any work."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"The output folder {folder} cannot be written: {error.strerror or error}. Give another with --out."
+        ) from None
+
+
+def _write(found: "LabelAnalysis", source: Path, folder: Path) -> Path | None:
+    from offtangent._files import write_whole
+
+    facts = {
+        "file": shown(source),
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "offtangent": __version__,
+        "command": "offtangent " + " ".join(map(shown, sys.argv[1:])),
+    }
+    try:
+        write_whole(folder / NUMBERS, json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
+        from offtangent.labels.page import labels_page
+        from offtangent.report.page import write
+
+        return write(labels_page(found, shown(source.name), facts), folder / PAGE).resolve()
+    except ImportError as error:
+        err.print(Text(f"No page was written: {error}.", style="yellow"))
+        return None
+    except OSError as error:
+        raise InputError(f"The output folder {folder} cannot be written: {error.strerror or error}.") from None
+
+
+def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
+    from offtangent.labels.analysis import describe
+    from offtangent.labels.page import answers, doubt
+
+    if found.classes is None:
+        kind = "labels are numbers"
+    else:
+        counts = [f"{name}: {count}" for name, count in zip(found.classes, found.counts or (), strict=True)]
+        kind = f"{len(counts)} classes ({', '.join(counts[:10])}{', …' if len(counts) > 10 else ''})"
+    out.print(Text(f"{shown(source)}: {found.n} rows, {found.features} features, {kind}"), soft_wrap=True)
+    out.print(Text(f"Inputs: {describe(found.preprocessing)}. Kernel: {found.kernel}."), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for question, answer in answers(found):
+        table.add_row(Text(question, style="bold"), Text(answer))
+    out.print(table)
+    if found.noise.estimate is not None:
+        style = "yellow" if found.noise.estimate.doubtful else "dim"
+        text = doubt(found) if found.noise.estimate.doubtful else found.noise.estimate.assumption
+        out.print(Text(f"The interval's assumption: {text}", style=style))
+    if len(found.parts) > 1:
+        out.print(f"Predictions were made within {len(found.parts)} random parts of the rows.")
+    if found.rows < len(found.merged.X):
+        out.print(f"Spectrum, complexity and training are those of {found.rows} random rows.")
+    if page:
+        out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[str], None]]:
+    """Where to tell what is going on: a line that changes on a terminal, a line now and then elsewhere."""
+    if err.is_terminal:
+        with err.status("") as status:
+            yield lambda text: status.update(Text(f"{text} …"))
+        return
+    last = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= QUIET:
+            last = time.monotonic()
+            err.print(Text(f"{text} …"), soft_wrap=True)
+
+    yield tell

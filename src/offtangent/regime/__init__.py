@@ -1,0 +1,15 @@
+"""A user's trained network: which order of its Taylor series carries it."""
+
+from typing import TYPE_CHECKING
+
+from offtangent._lazy import lazily
+
+if TYPE_CHECKING:
+    from offtangent.regime.measure import measure_regime as measure_regime
+
+__getattr__, __dir__, __all__ = lazily(
+    __name__,
+    {
+        "measure": "measure_regime",
+    },
+)

@@ -1,0 +1,51 @@
+"""How far a network of finite width may stray from its infinitely wide limit.
+
+Arora et al. (2019), Theorems 3.1 and 4.1, Lemma C.3. Constants hidden in the paper's O(·) and Ω(·) are taken
+as one; where the proof gives a constant, it is the proof's.
+"""
+
+import math
+
+from offtangent._checks import check_bound
+
+
+def gram_deviation_bound(n: int, width: int, *, delta: float) -> float:
+    """‖H(0) − H∞‖_F ≤ n √(log(2n²/δ) / 2m), with probability at least 1 − δ over the initial weights.
+
+    Lemma C.3 with its proof's constants, for inputs of unit length. (The statement prints log(2/δ); the union
+    bound over n² entries in its proof needs log(2n²/δ).)
+
+    >>> round(gram_deviation_bound(100, 10_000, delta=0.1), 4)
+    2.4704
+    """
+    check_bound(delta, n=n, width=width)
+    return n * math.sqrt(math.log(2 * n**2 / delta) / (2 * width))
+
+
+def initial_output_bound(n: int, scale: float, *, delta: float) -> float:
+    """‖u(0)‖ ≤ κ√(n/δ), with probability at least 1 − δ: Markov's inequality before eq. (29), E‖u(0)‖² ≤ nκ²."""
+    check_bound(delta, n=n, scale=scale)
+    return scale * math.sqrt(n / delta)
+
+
+def initial_residual_bound(n: int, scale: float, *, delta: float) -> float:
+    """‖y − u(0)‖ ≤ √n + κ√(n/δ) for |y| ≤ 1, with probability at least 1 − δ: O(√(n/δ)) of Theorem 3.1."""
+    check_bound(delta, n=n)
+    return math.sqrt(n) + (initial_output_bound(n, scale, delta=delta) if scale else 0.0)
+
+
+def deviation_bound(n: int, width: int, *, scale: float, smallest: float, delta: float) -> float:
+    """√nκ/δ + n^{7/2}/(√m λ₀² κ δ²), the error of eq. (8) as the last display of Theorem 4.1's proof gives it.
+
+    The constants of its O(·) are one; `smallest` is λ₀ = λ_min(H∞).
+    """
+    check_bound(delta, n=n, width=width, scale=scale, smallest=smallest)
+    return math.sqrt(n) * scale / delta + n**3.5 / (math.sqrt(width) * smallest**2 * scale * delta**2)
+
+
+def required_width(n: int, *, scale: float, smallest: float, delta: float, epsilon: float | None = None) -> float:
+    """The width a theorem asks for: Theorem 3.1's n⁶/(λ₀⁴κ²δ³), or, with ε, Theorem 4.1's n⁷/(λ₀⁴κ²δ⁴ε²)."""
+    check_bound(delta, n=n, scale=scale, smallest=smallest, epsilon=1.0 if epsilon is None else epsilon)
+    if epsilon is None:
+        return n**6 / (smallest**4 * scale**2 * delta**3)
+    return n**7 / (smallest**4 * scale**2 * delta**4 * epsilon**2)

@@ -1,0 +1,258 @@
+"""The landscape of the quadratic network: why every local minimum of its loss is a global one.
+
+With the residuals δ_j = x_jᵀWAWᵀx_j − y_j and M = n⁻¹ Σ_j δ_j x_j x_jᵀ (Ge, Wang & Zhao (2019), Appendices C and D):
+
+    f(W) = (1/4n) Σ_j δ_j²        g = f + (γ/2)‖W‖_F²        ∇f = MWA
+    ∇²f[Z, Z] = Σ_k a_k z_kᵀMz_k + (2/n) Σ_j (Σ_i a_i w_iᵀx_j x_jᵀz_i)²
+
+Lemma 3: λ_min(∇²f) = −‖M‖ when r ≥ 2d + 2. Lemma 4: f ≤ nd‖M‖²/4σ², σ the smallest singular value of [x_j ⊗ x_j].
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from offtangent._checks import check_labels
+from offtangent._errors import InputError, a_kind
+from offtangent.data.preprocessing import unit_norm
+from offtangent.linalg.bracket import EPS
+from offtangent.networks import PolynomialNet, QuadraticNet
+from offtangent.theory.ge_wang_zhao.capacity import Capacity
+from offtangent.theory.ge_wang_zhao.tensor_squares import check_multiples
+
+
+class Curvature(eqx.Module):
+    """A direction of Lemma 3: Z = z₀uᵀ with Σ a_i u_i w_i = 0, along which ∇²f[Z, Z] = −‖M‖.
+
+    f(W + tZ) is then (1/4n) Σ_j (δ_j + s t² q_j)² with q_j = (z₀ᵀx_j)² and s the sign of the neurons that move: a
+    parabola in t², whose minimum is at t² = −s Σδq/Σq².
+    """
+
+    Z: Float[Array, "d r"]  # ‖Z‖_F = 1
+    value: Float[Array, ""]  # z₀ᵀMz₀, of absolute value ‖M‖
+    best: Float[Array, ""]  # the t ≥ 0 of the minimum
+    gain: Float[Array, ""]  # f(W) − f(W + best·Z) = n‖M‖²/(4Σq²)
+
+
+class QuadraticRisk(eqx.Module):
+    """f, or g with γ > 0, of a QuadraticNet on n samples; `risk(W)` is its value. Of a PolynomialNet X is the features.
+
+    >>> risk = QuadraticRisk.of(QuadraticNet(dim=2, width=6), np.eye(2), [1.0, -1.0])
+    >>> float(risk(jnp.zeros((2, 6))))  # (1 + 1)/4n
+    0.25
+    """
+
+    net: QuadraticNet
+    X: Float[Array, "n d"]
+    y: Float[Array, "n"]
+    gamma: Float[Array, ""] | float = 0.0
+
+    @classmethod
+    def of(
+        cls, net: QuadraticNet | PolynomialNet, X: object, y: object, *, gamma: float | int = 0.0
+    ) -> "QuadraticRisk":
+        """Of checked inputs and labels, in JAX's default dtype. With three layers it is net.net's on net.features(X).
+
+        It warns where σ = 0, so that some labels cannot be had: more samples than quadratic forms (or, with three
+        layers, than polynomials of degree 2p), a row that is a multiple of another, a zero row.
+        """
+        quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
+        found = Capacity.of(net, len(inputs))
+        if not found.fits:
+            warnings.warn(f"The loss may have no zero: {found.problems[0]}", stacklevel=2)
+        else:
+            try:
+                check_multiples(inputs)
+            except InputError as error:
+                warnings.warn(f"σ_min[x_j ⊗ x_j] = 0, so f may have no zero. {error}", stacklevel=2)
+        if not 0 <= gamma < math.inf:
+            raise InputError(f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
+        return cls(quadratic, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
+
+    def residuals(self, W: Float[Array, "d r"]) -> Float[Array, "n"]:
+        """δ."""
+        return self.net(W, self.X) - self.y
+
+    def loss(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """f(W), without γ."""
+        return 0.25 * jnp.mean(self.residuals(W) ** 2)
+
+    def __call__(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        return self.loss(W) + 0.5 * self.gamma * jnp.sum(W**2)
+
+    def matrix(self, W: Float[Array, "d r"]) -> Float[Array, "d d"]:
+        """M. Time O(ndr + nd²)."""
+        return self.X.T @ (self.residuals(W)[:, None] * self.X) / len(self.y)
+
+    def gradient(self, W: Float[Array, "d r"]) -> Float[Array, "d r"]:
+        """∇g = MWA + γW."""
+        return self.matrix(W) @ W * self._signs(W) + self.gamma * W
+
+    def hessian_form(self, W: Float[Array, "d r"], Z: Float[Array, "d r"]) -> Float[Array, ""]:
+        """∇²g[Z, Z] (Appendix C)."""
+        signs = self._signs(W)
+        first = jnp.sum(signs * jnp.sum(Z * (self.matrix(W) @ Z), axis=0))
+        cross = jnp.sum(signs * (self.X @ W) * (self.X @ Z), axis=1)
+        return first + 2 * jnp.mean(cross**2) + self.gamma * jnp.sum(Z**2)
+
+    def hessian(self, W: Float[Array, "d r"]) -> Float[Array, "p p"]:
+        """∇²g for W.ravel(), p = dr. Time O(np²), memory O(p² + np)."""
+        signs = self._signs(W)
+        cross = (self.X[:, :, None] * (signs * (self.X @ W))[:, None, :]).reshape(len(self.X), -1)
+        first = jnp.kron(self.matrix(W), jnp.diag(signs))
+        return first + 2 * cross.T @ cross / len(self.y) + self.gamma * jnp.eye(W.size, dtype=W.dtype)
+
+    def matrix_norm(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """‖M‖."""
+        return jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W))))
+
+    def lowest_curvature(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """λ_min(∇²g) = γ − ‖M‖, for r ≥ 2d + 2 (Lemma 3); a narrower network's is no less."""
+        return self.gamma - self.matrix_norm(W)
+
+    def curvature(self, W: Float[Array, "d r"]) -> Curvature:
+        """Lemma 3's direction, in closed form: an eigenvector of M, and a null vector of half of W. O(nd² + r³)."""
+        half, count = self.net.width // 2, len(self.y)
+        if half <= self.net.dim:
+            raise InputError(
+                f"width={self.net.width}: the direction of Lemma 3 needs r ≥ 2d + 2 = {2 * self.net.dim + 2} neurons, "
+                "so that half of W has a null vector."
+            )
+        values, vectors = jnp.linalg.eigh(self.matrix(W))
+        at = jnp.argmax(jnp.abs(values))
+        value, z = values[at], vectors[:, at]
+        positive = value < 0  # the neurons with a = +1 move where zᵀMz < 0
+        block = jnp.where(positive, W[:, :half], W[:, half:])
+        u = jnp.linalg.svd(block, full_matrices=True)[2][-1]
+        none = jnp.zeros_like(u)
+        Z = jnp.outer(z, jnp.where(positive, jnp.concatenate([u, none]), jnp.concatenate([none, u])))
+        q = (self.X @ z) ** 2
+        best = jnp.sqrt(count * jnp.abs(value) / jnp.sum(q**2))
+        return Curvature(Z, value, best, count * value**2 / (4 * jnp.sum(q**2)))
+
+    def bound(self, W: Float[Array, "d r"], smallest: Float[Array, ""] | float) -> Float[Array, ""]:
+        """nd‖M‖²/4σ² ≥ f(W), σ = `smallest` singular value of [x_j ⊗ x_j] (Lemma 4)."""
+        count, dim = self.X.shape
+        return count * dim * self.matrix_norm(W) ** 2 / (4 * smallest**2)
+
+    def _signs(self, W: Float[Array, "d r"]) -> Float[Array, "r"]:
+        half = jnp.ones(self.net.width // 2, W.dtype)
+        return jnp.concatenate([half, -half])
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """Lemma 5's constants of g on the ball ‖W‖_F² ≤ Γ."""
+
+    gradient: float  # 3B⁴Γ + YB² + γ: how fast ∇g changes
+    hessian: float  # 6B⁴√Γ: how fast ∇²g does
+
+
+def smoothness(*, radius: float | int, label: float | int, ball: float | int, gamma: float | int = 0.0) -> Smoothness:
+    """For ‖x‖ ≤ B = `radius`, |y| ≤ Y = `label` and Γ = `ball`.
+
+    >>> smoothness(radius=1, label=2, ball=4)
+    Smoothness(gradient=14.0, hessian=12.0)
+    """
+    for name, value in (("radius", radius), ("label", label), ("ball", ball), ("gamma", gamma)):
+        if not 0 <= value < math.inf:
+            raise InputError(
+                f"{name}={value:g}: B, Y, γ and Γ ≥ ‖W‖_F² bound sizes, and must be finite and not negative."
+            )
+    return Smoothness(3 * radius**4 * ball + label * radius**2 + gamma, 6 * radius**4 * math.sqrt(ball))
+
+
+def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Float[np.ndarray, "d r"]:
+    """Weights with f(W) = 0, in closed form: the S of least norm with x_jᵀSx_j = y_j, split by its eigenvectors.
+
+    √λ⁺ goes to neurons with a = +1, √λ⁻ to those with −1. Needs r/2 neurons for each sign of S's spectrum; 2d always
+    do. Of a PolynomialNet it is that of net.net on net.features(X). Time O(n³ + n²d), memory O(n²), in float64.
+
+    >>> net = QuadraticNet(dim=2, width=4)
+    >>> W = interpolant(net, [[1.0, 0.0], [1.0, 1.0]], [2.0, -1.0])
+    >>> risk = QuadraticRisk.of(net, [[1.0, 0.0], [1.0, 1.0]], [2.0, -1.0])
+    >>> bool(risk.loss(jnp.asarray(W, jnp.float32)) < 1e-12)
+    True
+    """
+    quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
+    check_multiples(inputs)
+    found = Capacity.of(net, len(inputs))
+    if not found.fits:
+        raise InputError(f"Labels can contradict each other: {found.problems[0]}")
+    from scipy.linalg import eigh, solve
+
+    try:
+        weights = solve((inputs @ inputs.T) ** 2, labels, assume_a="pos")
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"The {len(inputs)} matrices xxᵀ are not independent to rounding, so that labels can contradict each other."
+            f"{_nearly_parallel(inputs)} data.distributions.smooth_inputs puts inputs in general position."
+        ) from None
+    values, vectors = eigh(inputs.T @ (weights[:, None] * inputs))
+    half = quadratic.width // 2
+    W = np.zeros((quadratic.dim, quadratic.width))
+    for offset, sign in ((0, 1.0), (half, -1.0)):
+        kept = np.flatnonzero(sign * values > 0)
+        if len(kept) > half:
+            raise InputError(
+                f"width={quadratic.width}: S has {len(kept)} eigenvalues of one sign, and there are {half} such "
+                f"neurons. Use {2 * len(kept)}."
+            )
+        W[:, offset : offset + len(kept)] = vectors[:, kept] * np.sqrt(sign * values[kept])
+    return W
+
+
+def _of_quadratic_layers(
+    net: QuadraticNet | PolynomialNet, X: object, y: object
+) -> tuple[QuadraticNet, Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
+    """The quadratic layers, what they see of X, and the labels, all checked."""
+    if not isinstance(net, QuadraticNet | PolynomialNet):
+        raise InputError(f"net is {a_kind(net)}: expected a networks.QuadraticNet or a PolynomialNet.")
+    inputs, labels = check_labels(X, y)
+    dim = net.dim if isinstance(net, QuadraticNet) else net.R.shape[1]
+    if inputs.shape[1] != dim:
+        raise InputError(f"X has {inputs.shape[1]} features, and the network takes {dim}.")
+    if isinstance(net, QuadraticNet):
+        return net, inputs, labels
+    seen = np.asarray(net.features(jnp.asarray(inputs)), np.float64)
+    if not np.isfinite(seen).all():
+        raise InputError(
+            f"The features (Rx)^{net.power} overflow. Shorten the rows of X, as data.preprocessing.unit_norm does."
+        )
+    return net.net, seen, labels
+
+
+def _nearly_parallel(inputs: Float[np.ndarray, "n d"]) -> str:
+    """The pair of rows nearest to multiples of each other, in words, where it alone makes σ vanish to rounding."""
+    n, dim = inputs.shape
+    units = unit_norm(inputs)
+    cosines = np.triu(units @ units.T, 1)
+    i, j = np.unravel_index(np.abs(cosines).argmax(), cosines.shape)
+    apart = float(np.linalg.norm(units[j] - np.sign(cosines[i, j]) * units[i]))  # the cosine has not these digits
+    if apart**2 > n * (n + dim + 6) * EPS:  # what rounding may do to λ_min of the unit rows' Gram matrix
+        return ""
+    return f" Rows {i} and {j} of X (counted from 0) are multiples of each other but for {apart:.0e}: merge them."
+
+
+@eqx.filter_jit
+def negative_curvature_descent(
+    risk: QuadraticRisk, W: Float[Array, "d r"], steps: int
+) -> tuple[Float[Array, "d r"], Float[Array, "_"]]:
+    """Steps along Lemma 3's direction alone, each to the minimum on its line; also f at every step.
+
+    Each lowers f by at least the fraction σ²/(ndB⁴): by Lemma 4 the gain n‖M‖²/(4Σq²) ≥ ‖M‖²/4B⁴ is that much of f. It
+    starts anywhere, also at W = 0, and never looks at the gradient.
+    """
+
+    def step(W: Float[Array, "d r"], _: None) -> tuple[Float[Array, "d r"], Float[Array, ""]]:
+        found = risk.curvature(W)
+        return W + found.best * found.Z, risk.loss(W)
+
+    last, losses = jax.lax.scan(step, W, None, length=steps)
+    return last, jnp.append(losses, risk.loss(last))

@@ -1,0 +1,276 @@
+"""The feature covariance Σ = E[φ(x)φ(x)ᵀ] of a two-layer network and its eigenvectors, without a matrix of md × md.
+
+Nichani, Bai & Lee (2022), eqs. (4), (14), (15). From N inputs without labels, with the Gram matrix ΦΦᵀ = UΛUᵀ,
+
+    λᵢ(Σ) ≈ Λᵢ/N,      vᵢ = Φᵀuᵢ/√Λᵢ,      f_L(x; Π_{≤r}W) = K(x, X) U_r Λ_r⁻¹ U_rᵀ f_L(X; W).
+
+With the training inputs these vᵢ are the right singular vectors of the feature matrix Φ: V₁ are the first r, V₂ the
+others, eq. (4). For inputs uniform on S^{d−1}(√d), Σ itself is known from harmonics (`theory.sphere_features`), and its
+first eigenvectors from Lanczos. All on the host, NumPy float64; `basis` gives what runs inside a training loop.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse.linalg
+from jaxtyping import Array, Float
+
+from offtangent._checks import check_count
+from offtangent._errors import InputError
+from offtangent._types import AnyArray
+from offtangent.linalg import Spectrum
+from offtangent.networks import TwoLayer
+from offtangent.special.sphere import polynomial_dimension
+from offtangent.theory.bai_lee.signs import check_weights
+from offtangent.theory.nichani.bases import Basis, FeatureBasis, StoredBasis
+from offtangent.theory.nichani.blocks import Blocks, feature_blocks
+from offtangent.theory.nichani.sphere_covariance import SphereCovariance, series_tail
+from offtangent.theory.nichani.tangent import TangentFeatures, fold, unfold
+
+DENSE = 1500  # folded weights up to which all eigenpairs are found at once
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Samples:
+    """Σ = ΦᵀΦ/N."""
+
+    features: TangentFeatures
+    vectors: Float[np.ndarray, "N r"]  # U
+    mix: Float[np.ndarray, "N r"]  # UΛ^(−1/2)
+
+    def apply(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, "d h"]:
+        return self.features.adjoint(self.features.outputs(V) / len(self.mix))
+
+    def coordinates(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, " r"]:
+        return self.features.outputs(V) @ self.mix
+
+    def combine(self, c: Float[np.ndarray, " r"]) -> Float[np.ndarray, "d h"]:
+        return self.features.adjoint(self.mix[:, : len(c)] @ c)
+
+    def images(self, features: TangentFeatures) -> Float[np.ndarray, "n r"]:
+        return features.cross(self.features) @ self.mix
+
+    def basis(self, start: int, stop: int) -> Basis:
+        linear = self.features.linear()
+        return FeatureBasis(linear, jnp.asarray(self.mix[:, start:stop], linear.X.dtype))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Harmonics:
+    """Σ from its harmonic expansion."""
+
+    net: TwoLayer
+    operator: SphereCovariance
+    vectors: Float[np.ndarray, "r d h"]
+
+    def apply(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, "d h"]:
+        return np.asarray(self.operator(V))
+
+    def coordinates(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, " r"]:
+        return self.vectors.reshape(len(self.vectors), -1) @ V.ravel()
+
+    def combine(self, c: Float[np.ndarray, " r"]) -> Float[np.ndarray, "d h"]:
+        return np.tensordot(c, self.vectors[: len(c)], 1)
+
+    def images(self, features: TangentFeatures) -> Float[np.ndarray, "n r"]:
+        kept = features.held()
+        return np.stack([kept.outputs(v) for v in self.vectors], axis=1)
+
+    def basis(self, start: int, stop: int) -> Basis:
+        dtype = self.net.W0.dtype
+        return StoredBasis(jnp.asarray(self.vectors[start:stop], dtype), self.net.origin, self.net.paired)
+
+
+Source = Samples | Harmonics  # where Σ comes from: its product and its eigenvectors, on folded weights
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureCovariance:
+    """Σ with its largest eigenvalues λ₁ ≥ λ₂ ≥ … and their eigenvectors, which are d × m matrices.
+
+    >>> from offtangent import data
+    >>> net = TwoLayer.symmetric(dim=5, width=400, law="sphere", activation="softplus", key=jax.random.key(0))
+    >>> X = data.sphere(300, 5, radius=5**0.5, key=jax.random.key(1))
+    >>> sigma = FeatureCovariance.of_samples(net, X)
+    >>> blocks = sigma.blocks(1)
+    >>> blocks.sizes, blocks.second.agrees
+    ((6, 14, 1980), True)
+    """
+
+    net: TwoLayer
+    values: Float[np.ndarray, " r"]
+    trace: float  # Σᵢ λᵢ over all md of them
+    source: Source
+    tail: float = 0.0  # the part of the trace that the harmonic expansion leaves out
+    residuals: Float[np.ndarray, " r"] | None = field(default=None)  # ‖Σvᵢ − λᵢvᵢ‖ where found by iteration
+
+    @classmethod
+    def of_samples(
+        cls, net: TwoLayer, X: Float[AnyArray, "N inputs"], *, count: int | None = None
+    ) -> "FeatureCovariance":
+        """From N inputs without labels, or from the training inputs, then Σ = ΦᵀΦ/n and vᵢ are those of eq. (4).
+
+        All eigenpairs beyond rounding, min(N, dm) of them or dm/2 for paired neurons; or the `count` largest. Time
+        O(N²(d + m) + N³), memory 8(4N² + 2²³) bytes. The eigenvalues of a sample of the population spread around those
+        of Σ: N should be several times the number of eigenvectors one looks at.
+        """
+        features = TangentFeatures.of(net, X)
+        n = len(features.X)
+        if count is not None:
+            check_count("count", count)
+            if count > n:
+                raise InputError(f"count={count}: {n} inputs give at most {n} eigenpairs. Give more inputs.")
+        gram = features.gram()
+        trace = float(np.trace(gram)) / n
+        spectrum = Spectrum.of(gram, count)
+        keep = spectrum.values > n * np.finfo(np.float64).eps * max(spectrum.values[0], 0.0)
+        if not keep.any():
+            raise InputError("All features are zero at these inputs: σ' vanishes there, and Σ has no directions.")
+        values, vectors = spectrum.values[keep], spectrum.vectors[:, keep]
+        return cls(net, values / n, trace, Samples(features, vectors, vectors / np.sqrt(values)))
+
+    @classmethod
+    def of_harmonics(cls, net: TwoLayer, *, degree: int = 40, count: int | None = None) -> "FeatureCovariance":
+        """For x uniform on S^{d−1}(√d) and W₀ with unit columns, from harmonics up to `degree`.
+
+        The expansion lies below Σ, and every eigenvalue misses at most `tail`, which is 10⁻⁷ of the trace or less at
+        degree 40 for smooth activations and some percent for the ReLU: give a higher degree, or use samples.
+
+        `count` eigenpairs by Lanczos, n₁ + d by default; all of them for d·h up to 1500 (h = m/2 for paired neurons, m
+        otherwise). Time O(degree·h²) and O(dh²) a product, some 2·count + 200 products, on JAX's default device;
+        memory four h × h tables twice, and 3·count vectors of d·h, in float64.
+        """
+        operator = SphereCovariance.of(net, degree=degree)
+        trace, tail = series_tail(net, degree)
+        size = operator.start.size
+        wanted = polynomial_dimension(net.dim, 1) + net.dim if count is None else count
+        check_count("count", wanted)
+        if count is not None and count > size:
+            raise InputError(f"count={count}: Σ has {size} eigenvalues that are not zero. Give at most {size}.")
+        if size <= DENSE or wanted >= size - 1:
+            spectrum = Spectrum.of(_dense(operator), min(wanted, size) if count is not None else None)
+        else:
+            spectrum = _iterated(operator, wanted)
+        vectors = np.ascontiguousarray(spectrum.vectors.T).reshape(-1, *operator.start.shape)
+        source = Harmonics(net, operator, vectors)
+        return cls(net, spectrum.values, trace, source, max(tail, 0.0), spectrum.residuals)
+
+    @property
+    def known(self) -> int:
+        """How many eigenpairs are known."""
+        return len(self.values)
+
+    def apply(self, W: Float[AnyArray, "d m"]) -> Float[np.ndarray, "d m"]:
+        """ΣW. Time O(Ndm) for samples, O(dm²) for harmonics."""
+        return self._unfold(self.source.apply(self._fold(W)))
+
+    def coordinates(self, W: Float[AnyArray, "d m"], r: int | None = None) -> Float[np.ndarray, " r"]:
+        """⟨vᵢ, W⟩ for i ≤ r, or of all known."""
+        return self.source.coordinates(self._fold(W))[: self.check_rank(r)]
+
+    def combine(self, c: Float[AnyArray, " r"]) -> Float[np.ndarray, "d m"]:
+        """Σᵢ cᵢvᵢ over the first len(c) eigenvectors."""
+        weights = np.asarray(c, np.float64)
+        self.check_rank(len(weights))
+        return self._unfold(self.source.combine(weights))
+
+    def project(self, W: Float[AnyArray, "d m"], r: int) -> Float[np.ndarray, "d m"]:
+        """Π_{≤r}W, on the first r eigenvectors. Time O(Ndm) for samples, O(rdm) for harmonics."""
+        return self.combine(self.coordinates(W, r))
+
+    def split(self, W: Float[AnyArray, "d m"], *ends: int) -> tuple[Float[np.ndarray, "d m"], ...]:
+        """W in parts that add up to it: on eigenvectors up to ends[0], from there up to ends[1], …, and the rest.
+
+        `split(W, *blocks.ends)` are P_{Q₁}W, P_{Q₂}W and P_{Q₃}W; on the training inputs, `split(W, r, known)` are
+        the parts in V₁, in V₂ and in the null space of Φ.
+        """
+        if any(b < a for a, b in itertools.pairwise(ends)):
+            raise InputError(f"ends={ends}: the ends of the parts must not fall, as in blocks.ends.")
+        c = self.coordinates(W, max(ends, default=0))
+        parts, start = [], 0
+        for end in ends:
+            part = np.zeros_like(c)
+            part[start:end] = c[start:end]
+            parts.append(self.combine(part))
+            start = end
+        return (*parts, np.asarray(W, np.float64) - sum(parts, start=np.zeros(self.net.W0.shape)))
+
+    def linear(self, X: Float[AnyArray, "n inputs"], W: Float[AnyArray, "d m"]) -> Float[np.ndarray, " n"]:
+        """f_L(xᵢ; W) = ⟨φ(xᵢ), W⟩. Time O(ndm)."""
+        return TangentFeatures.of(self.net, X).outputs(self._fold(W))
+
+    def images(self, X: Float[AnyArray, "n inputs"], r: int | None = None) -> Float[np.ndarray, "n r"]:
+        """f_L(xᵢ; vⱼ): column j is the function that eigenvector j computes. Time O(Nn(d + m)), or O(nrdm)."""
+        return self.source.images(TangentFeatures.of(self.net, X))[:, : self.check_rank(r)]
+
+    def blocks(self, k: int) -> Blocks:
+        """Q₁, Q₂ and Q₃ at degree k: `theory.feature_blocks`."""
+        return feature_blocks(self.values, self.net, k, trace=self.trace)
+
+    def basis(self, start: int, stop: int) -> Basis:
+        """Eigenvectors start + 1, …, stop in the dtype of the network, to be used inside jitted functions."""
+        if not 0 <= start <= stop:
+            raise InputError(f"start={start}, stop={stop}: expected 0 ≤ start ≤ stop.")
+        self.check_rank(stop)
+        return self.source.basis(start, stop)
+
+    def _fold(self, W: Float[AnyArray, "d m"]) -> Float[np.ndarray, "d h"]:
+        return np.asarray(fold(check_weights(self.net, W), self.net.paired))
+
+    def _unfold(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, "d m"]:
+        return np.asarray(unfold(V, self.net.paired))
+
+    def check_rank(self, r: int | None) -> int:
+        """r, or all eigenvectors known for None; an InputError where so many are not."""
+        if r is None:
+            return self.known
+        check_count("r", r, least=0)
+        if r > self.known:
+            raise InputError(
+                f"r={r}: {self.known} eigenvectors are known. Give of_samples more inputs, or of_harmonics a "
+                "larger count."
+            )
+        return r
+
+    def __repr__(self) -> str:
+        known = f"{self.known} eigenvalues, {self.values[0]:.4g} … {self.values[-1]:.4g}"
+        return f"FeatureCovariance({type(self.source).__name__.lower()}, d={self.net.dim}, m={self.net.width}, {known})"
+
+
+def _dense(operator: SphereCovariance) -> Float[np.ndarray, "p p"]:
+    """The matrix of the operator, for tiny networks."""
+    size = operator.start.size
+    columns = np.asarray(operator(np.eye(size).reshape(size, *operator.start.shape)))
+    return columns.reshape(size, size)
+
+
+def _iterated(operator: SphereCovariance, count: int) -> Spectrum:
+    """The largest eigenpairs by ARPACK, with products on JAX's default device, then Rayleigh-Ritz for the residuals."""
+    shape, size = operator.start.shape, operator.start.size
+    with jax.enable_x64(True):
+        there = operator.on_device(np.dtype(np.float64))
+
+        def product(v: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+            return np.asarray(_product(there, jnp.asarray(v.reshape(shape)))).ravel()
+
+        matrix = scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
+        first = np.random.default_rng(0).standard_normal(size)
+        try:
+            _, vectors = scipy.sparse.linalg.eigsh(matrix, k=count, which="LA", v0=first, tol=1e-11)
+        except scipy.sparse.linalg.ArpackNoConvergence as error:
+            raise InputError(
+                f"Lanczos found {len(error.eigenvalues)} of {count} eigenpairs: count ends inside a cluster of "
+                "eigenvalues. Give a count at the end of a block, such as n₁ + d."
+            ) from error
+        basis = np.linalg.qr(vectors)[0]
+        image = np.stack([product(v) for v in basis.T], axis=1)
+    return Spectrum.refined(basis, image)
+
+
+@eqx.filter_jit
+def _product(operator: SphereCovariance, V: Float[Array, "d h"]) -> Float[Array, "d h"]:
+    return operator(V)

@@ -1,0 +1,357 @@
+"""Allen-Zhu & Li, the lemmas behind Theorem 1, in their smoke profiles; and that wrong numbers would be found out."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import faults
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval
+from offtangent.papers.allen_zhu_li import coupling, coupling_report, descent, existence
+from offtangent.papers.allen_zhu_li._parity import corners, errors
+
+
+def smoke_of(module):
+    cells = module.cells(module.PROFILES["smoke"])
+    return Results("smoke", tuple((cell, module.run(cell)) for cell in cells))
+
+
+@pytest.fixture(scope="module")
+def coupled():
+    return smoke_of(coupling)
+
+
+@pytest.fixture(scope="module")
+def existing():
+    return smoke_of(existence)
+
+
+@pytest.fixture(scope="module")
+def descended():
+    return smoke_of(descent)
+
+
+def verdicts(module, results):
+    return {str(claim.verdict) for claim in module.claims(results)}
+
+
+def test_of_the_coupling_lemma_only_f_as_printed_is_refuted(coupled):
+    found = {str(claim.verdict): claim.source for claim in coupling.claims(coupled) if claim.verdict != "holds"}
+    assert found == {
+        "refuted as printed": "Lemma D.1(f), as printed, edge",
+        "not testable at this size": "Lemma D.1(e), edge",
+    }
+
+
+def test_every_part_of_the_coupling_lemma_has_slopes_in_the_width_and_in_a_radius(coupled):
+    sources = {claim.source.replace(", corrected", "") for claim in coupling.claims(coupled)}
+    for letter in "abcdefg":
+        radius = "τ_w" if letter in "abc" else "τ_v/σ_v"
+        assert sources >= {f"Lemma D.1({letter}){end}" for end in ("", ", m", f", {radius}")}
+
+
+def test_a_slope_whose_interval_reaches_another_power_tells_nothing():
+    def told(low, high, profile="smoke"):
+        slope = Interval((low + high) / 2, low, high)
+        claim = Claim.no_slower(slope, 0.0, source="", statement="", measured="")
+        return coupling_report._told_apart(claim, 0.125, profile)
+
+    assert told(-0.3, 0.1).verdict == "holds"
+    assert told(0.01, 0.3).verdict == "fails"
+    assert told(-0.3, 0.14).verdict == "not testable at this size"
+    assert told(-0.3, 0.14).note.endswith("Tested in profile laptop.")
+
+
+def test_lemma_c3_is_judged_at_the_smallest_b_whose_bound_says_something(existing):
+    told = [claim.measured for claim in existence.claims(existing) if claim.source == "Lemma C.3"]
+    assert len(told) == 2
+    assert all("(B = 4, " in one for one in told)  # 4e^(−B²/8) is above 1 at B = 1 and 2
+
+
+def test_a_frequency_above_lemma_c3_s_bound_is_found_at_every_b(existing):
+    for B in (4.0, 6.0):
+        wrong = tuple(
+            (cell, data.assign(count=data["count"].where(data["B"] != B, cell.draws)))
+            if isinstance(cell, existence.Tail)
+            else (cell, data)
+            for cell, data in existing
+        )
+        judged = [one for one in existence.claims(Results("smoke", wrong)) if one.source == "Lemma C.3"]
+        assert {str(one.verdict) for one in judged} == {"fails"}
+
+
+def test_of_the_constructions_only_the_known_misprints_are_refuted(existing):
+    claims = existence.claims(existing)
+    assert {claim.source for claim in claims if claim.verdict == "refuted as printed"} == {
+        "Fact B.3, as printed",
+        "Claim F.3, as printed",
+    }
+    assert {str(claim.verdict) for claim in claims} == {"holds", "refuted as printed"}
+    sources = " ".join(claim.source for claim in claims)
+    for part in (
+        "Fact B.3",
+        "Lemma C.3",
+        "Lemma F.2(a)",
+        "Lemma F.1",
+        "D.2(a)",
+        "D.2(b)",
+        "D.3(a)",
+        "D.3(b)",
+        "D.3(c)",
+        "A.1",
+    ):
+        assert part in sources
+
+
+def test_along_sgd_the_proof_s_inequalities_hold(descended):
+    assert verdicts(descent, descended) == {"holds"}
+    sources = {claim.source for claim in descent.claims(descended)}
+    assert sources >= {
+        "Section 6.1, Fact D.4",
+        "eq. (D.3)",
+        "eq. (D.4)",
+        "Claim D.5",
+        "Claim D.5, sharpened",
+        "Claim D.6, with (b)",
+        "Claim D.7",
+        "Theorem 1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "figures"), [(coupling, "coupled", 4), (existence, "existing", 3), (descent, "descended", 2)]
+)
+def test_there_are_figures_and_missing_cells_leave_the_others_standing(module, name, figures, request):
+    results = request.getfixturevalue(name)
+    assert len(module.draw(results)) == figures
+    assert module.claims(Results("smoke", ())) == []
+    assert module.draw(Results("smoke", ())) == []
+    for kind in {type(cell) for cell, _ in results}:
+        less = Results("smoke", tuple(pair for pair in results if type(pair[0]) is not kind), complete=False)
+        assert len(module.claims(less)) < len(module.claims(results))
+        assert len(module.draw(less)) <= figures
+    assert all(module.cost(cell).flops > 0 and module.cost(cell).bytes > 0 for cell, _ in results)
+
+
+def test_a_profile_with_slopes_has_sizes_enough_for_them():
+    for profile in ("laptop", "paper"):
+        for sizes in (
+            coupling.PROFILES[profile].widths,
+            coupling.PROFILES[profile].edge,
+            existence.PROFILES[profile].widths,
+            existence.PROFILES[profile].layers,
+        ):
+            assert len(sizes) >= 5
+            assert sizes[-1] / sizes[0] >= 100
+        assert coupling.PROFILES[profile].radii >= 5
+        assert coupling.PROFILES[profile].seeds >= 10
+        assert existence.PROFILES[profile].seeds >= 10
+
+
+def test_radii_span_two_decades_at_paper_and_elsewhere_the_claims_say_why_not(coupled):
+    cells = coupling.cells(coupling.PROFILES["paper"])
+    for kind, field in ((coupling.First, "tau"), (coupling.Second, "ratio")):
+        radii = [getattr(cell, field) for cell in cells if isinstance(cell, kind) and cell.path == "radius"]
+        assert max(radii) / min(radii) >= 100
+    for claim in coupling.claims(coupled):
+        assert ("all that the lemma allows" in claim.measured) == claim.source.endswith((", τ_w", ", τ_v/σ_v"))
+
+
+def test_every_cell_lies_inside_the_hypotheses_of_lemma_d1():
+    for profile in coupling.PROFILES.values():
+        for cell in coupling.cells(profile):
+            if isinstance(cell, coupling.First):
+                assert 1 <= cell.tau < cell.width**0.375
+            if isinstance(cell, coupling.Second):
+                assert (cell.outputs / cell.width) ** 0.375 * (1 - 1e-4) <= cell.ratio <= 1
+
+
+def wrong(module, results, kind, **changes):
+    """The sources of the claims that fail when numbers of one kind of cell are changed."""
+    table = {
+        name: lambda cell, data, name=name, change=change: change(cell, data[name]) for name, change in changes.items()
+    }
+    return faults.changed(module, results, kind, **table)
+
+
+def test_too_many_turned_signs_would_be_found_out(coupled):
+    assert wrong(coupling, coupled, coupling.Flips, share=lambda _, x: 5 * x) == {
+        "Proposition C.4",
+        "Proposition C.4, attained",
+    }
+    assert wrong(coupling, coupled, coupling.Flips, left=lambda _, x: 1.1 * x) == {"Proposition C.4"}
+    assert wrong(coupling, coupled, coupling.First, a=lambda _, x: 5 * x) == {"Lemma D.1(a)"}
+    assert wrong(coupling, coupled, coupling.Second, d=lambda _, x: 5 * x) == {"Lemma D.1(d)"}
+    assert "Lemma D.1(a), m" in wrong(coupling, coupled, coupling.First, a=lambda cell, x: x * cell.width**0.1)
+    found = wrong(coupling, coupled, coupling.Second, d=lambda cell, x: x * cell.width**0.1)
+    assert {"Lemma D.1(d), m", "Lemma D.1(d), edge"} <= found
+
+
+def test_norms_that_are_too_large_or_grow_would_be_found_out(coupled):
+    assert wrong(coupling, coupled, coupling.First, b=lambda _, x: 5 * x) == {"Lemma D.1(b)"}
+    assert "Lemma D.1(b), m" in wrong(coupling, coupled, coupling.First, b=lambda cell, x: x * cell.width**0.5)
+    assert "Lemma D.1(c), τ_w" in wrong(coupling, coupled, coupling.First, c=lambda cell, x: x * cell.tau)
+    assert wrong(coupling, coupled, coupling.Second, e=lambda _, x: 5 * x) == {"Lemma D.1(e)"}
+    assert "Lemma D.1(f), corrected, edge" in wrong(
+        coupling, coupled, coupling.Second, f=lambda cell, x: x * cell.width**0.3
+    )
+    assert wrong(coupling, coupled, coupling.Second, g=lambda _, x: 10 * x) == {"Lemma D.1(g)"}
+    found = wrong(coupling, coupled, coupling.Second, g=lambda cell, x: x * cell.width**0.3)
+    assert {"Lemma D.1(g), m", "Lemma D.1(g), edge"} <= found
+    found = wrong(coupling, coupled, coupling.Second, f=lambda cell, x: x * cell.ratio)
+    assert "Lemma D.1(f), corrected, τ_v/σ_v" in found
+
+
+def test_the_second_layer_is_measured_in_the_units_of_lemma_d1():
+    """(d) over (τ_v/σ_v)^(2/3), a share of m; (f) over ln m τ_v^(2/3)σ_v^(1/3), with σ_v = 4 and τ_v = 0.8."""
+    cell = coupling.Second("width", 1000, 0.2, 4, 10, 3)
+    planted = {name: ("seed", np.full(3, 0.6)) for name in ("d", "e", "f", "g", "random_f")}
+    found = {one.source: one.value for one in coupling.claims(Results("smoke", ((cell, xr.Dataset(planted)),)))}
+    assert found["Lemma D.1(d)"] == pytest.approx(0.6 / 0.2 ** (2 / 3))
+    assert found["Lemma D.1(f), corrected"] == pytest.approx(0.6 / (np.log(1000) * 0.8 ** (2 / 3) * 4 ** (1 / 3)))
+
+
+def test_an_operator_norm_as_small_as_printed_would_be_seen(coupled):
+    """With (e) in place of (f) the printed form holds."""
+    swapped = tuple((cell, data.assign(f=data["e"]) if "e" in data else data) for cell, data in coupled)
+    claims = coupling.claims(Results("smoke", swapped))
+    assert [claim.source for claim in claims if claim.verdict != "holds"] == ["Lemma D.1(e), edge"]
+
+
+def test_functions_and_weights_that_miss_would_be_found_out(existing):
+    def found(kind, **changes):
+        return wrong(existence, existing, kind, **changes)
+
+    assert found(existence.Indicator, error=lambda _, x: x + 0.01) == {"Lemma F.2(a)"}
+    assert found(existence.Indicator, energy=lambda _, x: 2 * x) == {"Lemma F.2"}
+    assert found(existence.Weights, error=lambda cell, x: x * cell.width**0.4) == {"Lemma F.1"}
+    assert found(existence.Weights, norm=lambda cell, x: x * cell.width**0.2) >= {"Lemma F.1, ‖W⋆‖_F"}
+    assert found(existence.Weights, longest=lambda cell, x: x * cell.width**0.5) == {"Lemma F.1, ‖W⋆‖_2,∞"}
+    assert found(existence.Layers, first=lambda cell, x: x * cell.width) == {"Lemma D.2(a)"}
+    assert found(existence.Layers, first_moved=lambda _, x: 10 * x) == {"Lemma D.3(a)"}
+    assert found(existence.Layers, second_moved=lambda _, x: 10 * x) == {"Lemma D.3(b)"}
+    assert found(existence.Layers, both_moved=lambda _, x: 3 * x) == {"Lemma D.3(c)"}
+
+
+def test_weights_that_are_zero_would_be_found_out(monkeypatch):
+    """Every bound on their size or on what turned signs change holds for W⋆ = V⋆ = 0: the miss must tell."""
+    monkeypatch.setattr(
+        existence, "existence_hidden", lambda net, *_, **__: (np.zeros(net.W0.shape), np.zeros(net.V0.shape))
+    )
+    cells = [cell for cell in existence.cells(existence.PROFILES["smoke"]) if isinstance(cell, existence.Layers)]
+    nothing = Results("smoke", tuple((cell, existence.run(cell)) for cell in cells))
+    assert float(nothing.pairs[0][1]["norm_w"].max()) == 0
+    assert faults.failing(existence, nothing) == {"Lemma D.2(a)", "Lemma D.2(b)", "Lemma D.3(a)", "Lemma D.3(b)"}
+    (both,) = [one for one in existence.claims(nothing) if one.source == "Lemma D.3(c)"]
+    assert both.verdict == "holds"
+    assert "W⋆ = 0 would pass" in both.note
+
+
+@pytest.mark.parametrize("law", ["product", "square"])
+def test_tails_are_counted_beyond_lemma_c3_s_distance(law):
+    """|Σ| ≥ B(√m + B), sum by sum, with the draws of the cell."""
+    found = existence.run(existence.Tail(16, law, 300))
+    a, b = np.random.default_rng([16, len(law)]).standard_normal((2, 300, 16))
+    terms = a * b if law == "product" else a**2 - 1
+    sums = [abs(sum(row)) for row in terms.tolist()]
+    for B, count in zip((1, 2, 4, 6), found["count"].values, strict=True):
+        assert count == len([one for one in sums if one >= B * (4 + B)])
+    assert found["count"].values[0] > 0
+
+
+def test_steep_maps_heavy_tails_and_short_parities_would_be_found_out(existing):
+    def found(kind, **changes):
+        return wrong(existence, existing, kind, **changes)
+
+    assert found(existence.Maps, slope=lambda _, x: 10 * x) == {"Fact B.3"}
+    assert found(existence.Maps, bound=lambda _, x: 10 * x) == {"Fact B.3, corrected"}
+    assert found(existence.Tail, count=lambda cell, x: x + cell.draws - x.max()) == {"Lemma C.3"}
+    assert found(existence.Parity, norm=lambda _, x: 0.8 * x) == {"Appendix A.1, sharpened"}
+
+
+def test_a_descent_that_leaves_its_radii_or_errs_more_would_be_found_out(descended):
+    def found(**changes):
+        return wrong(descent, descended, descent.Descent, **changes)
+
+    assert found(norms=lambda _, x: 10 * x) == {"eq. (D.3)"}
+    assert found(mean_gap=lambda _, x: 100 * x) == {"eq. (D.4)", "Theorem 1"}
+    assert found(slack=lambda _, x: x - 10) == {"Section 6.1, Fact D.4"}
+    assert found(gradient_w=lambda _, x: 10 * x) == {"Claim D.5", "Claim D.5, sharpened"}
+    assert found(gradient_w=lambda _, x: 4 * x) == {"Claim D.5, sharpened"}
+    assert found(error=lambda _, x: 100 * x + 10) == {"Claim D.6, with (b)"}
+    assert found(far=lambda _, x: x + 2) == {"Claim D.7"}
+    assert found(f=lambda _, x: 10 * x) == {"Lemma D.1(f), along SGD"}
+
+
+def test_claims_d6_and_d7_are_measured_in_the_units_in_which_they_are_stated(descended):
+    """Both right sides term by term, seed by seed and moment by moment."""
+    ((_, data),) = descended.pairs
+    found = {claim.source: claim.value for claim in descent.claims(descended)}
+    names = ("base_bound", "composite_bound", "lipschitz", "alpha", "tau_v", "tilde")
+    B, composite, L, alpha, tau, tilde = (float(data[name].mean()) for name in names)
+    shares, missed = [], []
+    for seed in range(data.sizes["seed"]):
+        of = data.isel(seed=seed)
+        rest = tilde**2 + tau**2 * (1 + B) + alpha * tau * L * (B + 1) + float(of["b"])
+        moments = zip(of["gap"].values, of["error"].values, strict=True)
+        shares.append(max(error**0.5 / ((tau + alpha * L) * gap**0.5 + rest) for gap, error in moments))
+        missed.append(float(of["far"]) / (tau * (B + 1) + alpha * composite))
+    assert found["Claim D.6, with (b)"] == pytest.approx(np.exp(np.mean(np.log(shares))), rel=1e-9)
+    assert found["Claim D.7"] == pytest.approx(np.mean(missed), rel=1e-9)
+
+
+@pytest.mark.parametrize("worse", [0, 1])
+def test_of_two_widths_each_claim_is_told_at_the_one_where_it_is_nearest_to_failing(descended, worse):
+    """Larger ratios for what is at most one, a smaller slack for what is at least zero, at either width."""
+    ((cell, data),) = descended.pairs
+    bad = data.assign(
+        {name: data[name] * 1.1 for name in ("mean_gap", "norms", "error", "f", "gradient_w", "gradient_v")}
+    )
+    bad = bad.assign(slack=data["slack"] - 0.1, far=data["far"] + 0.1)
+    widths = (10_000, 20_000)
+    pairs = tuple((replace(cell, width=m), bad if i == worse else data) for i, m in enumerate(widths))
+    for claim in descent.claims(Results("smoke", pairs)):
+        assert f"m = {widths[worse]}," in claim.measured, claim.source
+
+
+def test_a_network_that_does_not_learn_F_would_be_found_out(descended):
+    ((_, data),) = descended.pairs
+    untrained = data["gap"].values[:, 0]
+    assert wrong(descent, descended, descent.Descent, mean_gap=lambda _, x: x.copy(data=untrained)) == {"Theorem 1"}
+
+
+def test_what_is_kept_of_a_descent_are_means_over_samples_and_the_worst_of_all():
+    """Three moments and five samples, each quantity by a loop over them."""
+    proof = np.random.default_rng(0).uniform(0.5, 2.0, (3, len(descent.PER_SAMPLE), 5))
+    found = descent.kept(proof)
+    np.testing.assert_allclose(found["error"], [sum(proof[t, 1]) / 5 for t in range(3)])
+    slack, far, steep = [], [], []
+    for gap, error, xi, base, *_, gradient_v in (proof[t, :, i] for t in range(3) for i in range(5)):
+        slack.append((xi - 0.5 * gap + 2 * error) / (gap + error))
+        far.append(base - 2 * gap**0.5)
+        steep.append(gradient_v / gap**0.5)
+    np.testing.assert_allclose([found["slack"], found["far"], found["gradient_v"]], [min(slack), max(far), max(steep)])
+    np.testing.assert_allclose([found["b"], found["f"]], [proof[:, 6].max(), proof[:, 7].max()])
+
+
+def test_a_descent_s_record_does_not_grow_with_its_samples(descended):
+    ((cell, data),) = descended.pairs
+    assert cell.samples not in dict(data.sizes).values()
+
+
+def test_weight_decay_trades_the_norm_of_a_trained_parity_for_its_error(existing):
+    data = existing.where(existence.Parity).pairs[0][1]
+    assert (np.diff(data["error"].values, axis=1) > 0).all()
+    assert (np.diff(data["norm"].values, axis=1) < 0).all()
+    assert float(data["error"].max()) < 0.2
+
+
+def test_the_error_of_a_parity_network_is_its_mean_square_over_all_corners():
+    X, y = corners()
+    W = np.random.default_rng(0).standard_normal((3, 6, 8))
+    outputs = [[np.maximum(x @ w, 0) @ np.repeat([1, -1], 4) / np.sqrt(8) for x in X] for w in W]
+    found = errors(*(jnp.asarray(part, jnp.float32) for part in (W, X, y)))
+    np.testing.assert_allclose(found, np.mean((np.array(outputs) - y) ** 2, axis=1), rtol=1e-5)

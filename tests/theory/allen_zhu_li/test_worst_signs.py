@@ -1,0 +1,155 @@
+"""The adversary against all 2^m sign patterns, and the largest share of signs against draws at a large width."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from offtangent._errors import InputError
+from offtangent.theory.allen_zhu_li.worst_signs import (
+    flip_fraction,
+    most_flips,
+    operator_limit,
+    output_limit,
+    worst_change,
+    worst_operator,
+    worst_output,
+    worst_relu,
+)
+
+
+def patterns(g, length):
+    """Every D that some g′ with ‖g′‖ ≤ length reaches."""
+    for turned in itertools.product((False, True), repeat=len(g)):
+        at = np.array(turned)
+        if (g[at] ** 2).sum() <= length**2:
+            yield (g >= 0) ^ at
+
+
+@pytest.fixture(params=range(3))
+def layer(request):
+    rng = np.random.default_rng(request.param)
+    k, m = 2, 10
+    return rng.standard_normal((k, m)), rng.standard_normal((k + 1, m)), rng.standard_normal(k + 1)
+
+
+def test_no_set_of_turned_signs_is_larger(layer):
+    _, V0, z = layer
+    g = z @ V0
+    for length in (0.3, 1.0, 2.0):
+        found = most_flips(g, length)
+        assert (g[found] ** 2).sum() <= length**2
+        assert len(found) == max(int(((g >= 0) != D).sum()) for D in patterns(g, length))
+
+
+@pytest.mark.parametrize("length", [0.5, 1.5])
+def test_the_worst_output_is_nearly_the_worst_of_all_patterns_and_can_be_reached(layer, length):
+    A, V0, z = layer
+    g = z @ V0
+    truth = max(np.linalg.norm(A @ (D * g)) for D in patterns(g, length))
+    found, D = worst_output(A, g, length)
+    assert 0.9 * truth <= found <= truth * (1 + 1e-12)
+    assert (g[(g >= 0) != D] ** 2).sum() <= length**2
+    assert found == pytest.approx(np.linalg.norm(A @ (D * g)))
+
+
+@pytest.mark.parametrize("length", [0.5, 1.5])
+def test_the_worst_operator_is_nearly_the_worst_of_all_patterns_and_can_be_reached(layer, length):
+    A, V0, z = layer
+    g = z @ V0
+    truth = max(np.linalg.norm((A * D) @ V0.T, 2) for D in patterns(g, length))
+    found, D = worst_operator(A, V0, z, length)
+    assert 0.9 * truth <= found <= truth * (1 + 1e-12)
+    assert (g[(g >= 0) != D] ** 2).sum() <= length**2
+
+
+@pytest.mark.parametrize("length", [0.5, 1.5])
+def test_the_worst_change_is_nearly_the_worst_of_all_patterns(layer, length):
+    A, V0, z = layer
+    g, values = z @ V0, V0[0]
+    truth = max(np.linalg.norm(A @ ((D.astype(float) - (g >= 0)) * values)) for D in patterns(g, length))
+    found, D = worst_change(A, values, g, length)
+    assert 0.9 * truth <= found <= truth * (1 + 1e-12)
+    assert found == pytest.approx(np.linalg.norm(A @ ((D.astype(float) - (g >= 0)) * values)))
+
+
+def test_the_worst_relu_output_is_reached_and_hardly_any_step_goes_further(layer):
+    A, V0, z = layer
+    g, length = z @ V0, 1.0
+    found, step = worst_relu(A, g, length)
+    assert np.linalg.norm(step) <= length * (1 + 1e-12)
+    assert found == pytest.approx(np.linalg.norm(A @ np.maximum(g + step, 0)))
+    others = np.random.default_rng(9).standard_normal((20_000, len(g)))
+    others *= length / np.linalg.norm(others, axis=1, keepdims=True)
+    assert found >= 0.95 * np.linalg.norm(np.maximum(g + others, 0) @ A.T, axis=1).max()
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.2, 0.7, 0.99])
+def test_the_largest_share_of_signs_is_what_a_wide_layer_shows(delta):
+    """Within four standard errors of ten draws at m = 10⁵, and no more than they all."""
+    rng, m = np.random.default_rng(0), 100_000
+    shares = np.array([len(most_flips(rng.standard_normal(m) / math.sqrt(m), delta)) / m for _ in range(10)])
+    assert abs(shares.mean() - flip_fraction(delta)) < 4 * shares.std() / math.sqrt(10) + 1 / m
+
+
+@pytest.mark.parametrize("delta", [1e-4, 0.1, 0.5, 1.0])
+def test_proposition_c4_holds_with_the_constant_six_over_pi_to_the_third(delta):
+    assert flip_fraction(delta) <= (6 / math.pi) ** (1 / 3) * delta ** (2 / 3)
+
+
+def test_a_wide_layer_comes_close_to_both_limits_when_few_signs_are_turned():
+    """One output; what is there without turned signs is taken off. Within 6 %, the order of δ^(2/3)."""
+    rng, m, length = np.random.default_rng(0), 100_000, 0.03
+    A, V0 = rng.standard_normal((1, m)) / math.sqrt(m), rng.standard_normal((2, m)) / math.sqrt(m)
+    z = np.array([1.0, 0.0])
+    g = z @ V0
+    found = worst_output(A, g, length)[0] - abs((A @ np.maximum(g, 0)).item())
+    assert found == pytest.approx(output_limit(length, m**-0.5, m), rel=0.06)
+    found = worst_operator(A, V0, z, length)[0] - np.linalg.norm((A * (g >= 0)) @ V0.T, 2)
+    assert found == pytest.approx(operator_limit(length, m**-0.5, m), rel=0.06)
+
+
+A, V0, Z, G = np.ones((2, 3)), np.ones((3, 3)), np.ones(3), np.array([1.0, -2.0, 3.0])
+
+
+@pytest.mark.parametrize("length", [-3, math.nan])
+@pytest.mark.parametrize(
+    "call",
+    [
+        flip_fraction,
+        lambda length: most_flips(G, length),
+        lambda length: output_limit(length, 0.1, 100),
+        lambda length: operator_limit(length, 0.1, 100),
+        lambda length: worst_output(A, G, length),
+        lambda length: worst_change(A, G, G, length),
+        lambda length: worst_operator(A, V0, Z, length),
+        lambda length: worst_relu(A, G, length),
+    ],
+)
+def test_a_length_that_is_none_is_refused(call, length):
+    with pytest.raises(InputError, match=rf"={length:g}: a length is at least 0"):
+        call(length)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: most_flips(G * math.nan, 1.0),
+        lambda: worst_output(A, G * math.nan, 1.0),
+        lambda: worst_output(A * math.inf, G, 1.0),
+        lambda: worst_change(A, G * math.nan, G, 1.0),
+        lambda: worst_operator(A, V0, Z * math.nan, 1.0),
+        lambda: worst_relu(A, G * math.nan, 1.0),
+    ],
+)
+def test_entries_that_are_no_numbers_are_refused(call):
+    with pytest.raises(InputError, match="NaN or infinite"):
+        call()
+
+
+@pytest.mark.parametrize("limit", [output_limit, operator_limit])
+@pytest.mark.parametrize(("size", "width"), [(0, 100), (math.nan, 100), (0.1, 0)])
+def test_a_limit_needs_entries_of_some_size_and_neurons(limit, size, width):
+    with pytest.raises(InputError, match=r"the bound holds for positive (size|width) only"):
+        limit(0.1, size, width)
