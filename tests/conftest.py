@@ -74,10 +74,17 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(OURS, ignore_errors=True)
 
 
+def room_of(path: Path) -> str:
+    """The room that a file of `tests` or `src` is about, however deep it lies; of one beside the rooms, its folder."""
+    parts = path.parts[:-1]
+    top = max((i for i, part in enumerate(parts) if part in ("tests", "offtangent")), default=len(parts) - 1)
+    return parts[min(top + 1, len(parts) - 1)]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The rooms with the longest files come first, so that no core is left waiting for one of them in the end."""
     first = ("papers", "lab", "tests", "training")
-    items.sort(key=lambda item: first.index(item.path.parent.name) if item.path.parent.name in first else len(first))
+    items.sort(key=lambda item: first.index(room) if (room := room_of(item.path)) in first else len(first))
 
 
 def pytest_collection_finish() -> None:
@@ -92,19 +99,25 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-STRICT = ("special", "networks", "linalg", "kernels", "theory")  # rooms whose numerics mix no dtypes by accident
+# Rooms whose numerics mix no dtypes by accident.
+STRICT = ("special", "networks", "linalg", "taylor", "kernels", "theory", "labels")
 
 
 @pytest.fixture(autouse=True)
 def strict_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
-    """JAX refuses to mix dtypes in our own numerics; optax and equinox need the standard way."""
-    if request.path.parent.name not in STRICT:
+    """JAX refuses to mix dtypes in our own numerics; optax, flax and equinox need the standard way."""
+    if room_of(request.path) not in STRICT or "standard_promotion" in request.fixturenames:
         yield
         return
     import jax
 
     with jax.numpy_dtype_promotion("strict"):
         yield
+
+
+@pytest.fixture
+def standard_promotion() -> None:
+    """Asked for by tests of strict rooms that run other people's code: `strict_promotion` then leaves JAX as it is."""
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ resnet = networks.ResNet.theory(dim=3, outputs=2, width=20, sigma_v=2.0, key=key
 smooth = hierarchy.SmoothRidges.random(3, outputs=2, terms=1, series=[0.0, 1.0, 0.5], key=key)
 parity = hierarchy.Parities(3, ((0, 1),), np.ones(1))
 ridges, others = smooth.general(), hierarchy.GeneralRidges.random(2, outputs=2, terms=1, series=[0.0, 1.0], key=key)
-size = allen_zhu_li.concept_complexity(ridges, constant=2.0)
+size = azl.concept_complexity(ridges, constant=2.0)
 exist = dict(alpha=0.1, sigma_w=1.0, sigma_v=2.0)
 cube = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]])
 table = kernels.cube.CubeKernel.of("gaussian", 3)

@@ -179,6 +179,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from offtangent import data
+from offtangent._checks import check_labels
 from offtangent.kernels import Gram, relu_hidden
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def cells(path):
 
 def run(cell):
     X, y = data.load(cell.path)
-    X, y = _checks.check_labels(X, y, classes=True)
+    X, y = check_labels(X, y, classes=True)
     return xr.Dataset({"quadratic": y @ Gram(relu_hidden, X).solve(y)})
 
 def claims(results):

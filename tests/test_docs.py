@@ -110,7 +110,7 @@ def test_the_guide_to_memorisation_runs_and_every_way_arrives() -> None:
     assert float(names["found"].loss) <= names["bound"]
     assert float(names["three"].loss(jax.numpy.asarray(names["weights"], jax.numpy.float32))) < 1e-8
     assert float(risk.loss(jax.numpy.asarray(names["W"], jax.numpy.float32))) < 1e-8
-    assert names["ot"].theory.memorisation(60_000, 784).fits
+    assert names["ot"].theory.ge_wang_zhao.memorisation(60_000, 784).fits
 
 
 def test_the_guide_to_hierarchy_runs_and_its_kernel_errs_by_more_than_the_certificate() -> None:

@@ -13,8 +13,8 @@ import offtangent
 
 PACKAGE = Path(offtangent.__file__).parent
 # DESIGN's list: a room imports only from those before it.
-ORDER = ["special", "data", "networks", "taylor", "linalg", "kernels", "theory", "training", "regime", "estimators"]
-ORDER += ["report", "lab", "papers", "cli"]
+ORDER = ["special", "report", "linalg", "data", "networks", "taylor", "kernels", "theory", "training", "labels"]
+ORDER += ["regime", "estimators", "lab", "papers", "cli"]
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -102,7 +102,8 @@ def test_files_stay_short() -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["offtangent", "offtangent.lab", "offtangent.data", "offtangent.report", "offtangent.cli"]
+    "room",
+    ["offtangent", *(f"offtangent.{room}" for room in ("data", "kernels", "lab", "labels", "report", "theory", "cli"))],
 )
 def test_these_load_without_jax(room: str) -> None:
     """`import offtangent` costs next to nothing, and a worker can set its environment before JAX is there."""
@@ -111,10 +112,25 @@ def test_these_load_without_jax(room: str) -> None:
 
 
 def test_an_unknown_room_is_named_with_the_known_ones() -> None:
-    with pytest.raises(AttributeError, match=r"special, data"):
+    with pytest.raises(AttributeError, match=r"special, report"):
         _ = offtangent.kitchen
 
 
 def test_every_room_loads_on_first_use() -> None:
     for room in offtangent.ROOMS:
         assert getattr(offtangent, room).__name__ == f"offtangent.{room}"
+
+
+@pytest.mark.parametrize(
+    ("path", "room"),
+    [
+        ("tests/theory/arora/test_widths.py", "theory"),
+        ("src/offtangent/theory/arora/widths.py", "theory"),
+        ("tests/labels/test_noise.py", "labels"),
+        ("tests/test_house.py", "tests"),
+    ],
+)
+def test_dtypes_are_strict_by_room_however_deep_the_folder(path: str, room: str, pytestconfig: pytest.Config) -> None:
+    conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
+    assert conftest.room_of(Path(__file__).parents[1] / path) == room
+    assert (room in conftest.STRICT) == (room != "tests")

@@ -46,6 +46,7 @@ ORDERS = {"linen_cnn": 3, "nnx_cnn": 3, "equinox_mlp": 6, "attention": 4, "scann
 
 
 @pytest.mark.parametrize("name", models.ALL)
+@pytest.mark.usefixtures("standard_promotion")
 def test_every_term_of_real_models_is_that_of_finite_differences(name):
     """In float64, to 10⁻⁵ of the term's own size, so that no term is too small to be seen wrong.
 
@@ -120,6 +121,7 @@ def test_a_deep_relu_network_has_a_genuine_second_term():
         assert float(jnp.abs(terms[3]).max()) > 0
 
 
+@pytest.mark.usefixtures("standard_promotion")
 def test_a_model_can_be_jitted_differentiated_and_trained():
     f, params, x = models.equinox_mlp()
     model, y = expand(f, params, 2), jnp.ones((4, 2))

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from offtangent.training.perturbed.algorithm1 import _in_ball, algorithm1, find_stationary
 
 from offtangent.networks import QuadraticNet
 from offtangent.taylor import certificate
 from offtangent.theory import QuadraticRisk
 from offtangent.theory.ge_wang_zhao.descent import DescentSettings
 from offtangent.training import train
+from offtangent.training.perturbed import _in_ball, algorithm1, find_stationary
 
 SETTINGS = DescentSettings(rate=0.05, radius=0.02, gradient=0.02, decrease=0.02, wait=40)
 

@@ -188,7 +188,8 @@ def check_products(kernel: object, dim: int) -> Kernel:
                 f"{found.name} is no correlation kernel: k(x, y) goes from {before[a, b]:.6g} to {after[a, b]:.6g} "
                 f"when coordinate {j} of both x and y changes its sign. Theorem 2 of Allen-Zhu & Li speaks of kernels "
                 "of the products x_j y_j and the squares only: Gaussian, arc-cosine, all that depend on lengths and "
-                "angle. For a network's kernel take its infinite width (kernels.deep, kernels.residual.resnet)."
+                "angle. For a network's kernel take its limit of infinite width (kernels.deep, "
+                "kernels.residual.resnet)."
             )
     return found
 

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
-from offtangent.training.perturbed.algorithm1 import find_stationary
 
 import faults
 from offtangent.lab import Results
@@ -17,6 +16,7 @@ from offtangent.papers.ge_wang_zhao.landscape import Curved, Literal, Smooth, St
 from offtangent.theory import QuadraticRisk
 from offtangent.theory.ge_wang_zhao.descent import DescentSettings
 from offtangent.theory.ge_wang_zhao.landscape import smoothness
+from offtangent.training.perturbed import find_stationary
 
 
 @pytest.fixture(scope="module")

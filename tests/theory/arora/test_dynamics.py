@@ -1,5 +1,7 @@
 """Predicted training curves against the recursion iterated by hand, step by step."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -194,3 +196,9 @@ def test_a_rate_from_the_smallest_eigenvalues_alone_is_refused():
     spectrum = Spectrum.of(np.diag([4.0, 1.0, 0.5]), 2, which="smallest")
     with pytest.raises(InputError, match="smallest eigenvalues only"):
         largest_stable_rate(spectrum)
+
+
+def test_jax_mixes_no_dtypes_in_the_tests_of_a_paper():
+    """What tests/conftest.py promises for this room, however deep the folder."""
+    with pytest.raises(jax.dtypes.TypePromotionError):
+        jnp.ones(2, jnp.float32) + jnp.ones(2, jnp.int32)

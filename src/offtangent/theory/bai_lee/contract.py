@@ -66,6 +66,7 @@ def loss_contract(loss: Loss, *, labels: tuple[float, ...] | None = None) -> Con
     autodiff does not see, fails there. A grid proves nothing between its points; it is dense (0.005) for |z| ≤ 30.
     Time and memory O(12 000) for each label.
 
+    >>> from offtangent.special.losses import squared
     >>> loss_contract(squared).failures[0].name
     '1-Lipschitz'
     """
