@@ -27,10 +27,10 @@ class Scene:
         self.names = {self.experiment.key(c, "1"): c.number for c in self.experiment.cells("smoke")}
 
     def sweep(self, ready=lambda: None, on="local"):
-        store = self.lab.Store.open(self.folder)
-        plan = self.lab.plan([self.experiment], "smoke", store, self.lab.parse_placement(on))
+        store = self.lab.store.Store.open(self.folder)
+        plan = self.lab.runner.plan([self.experiment], "smoke", store, self.lab.executors.parse_placement(on))
         ready()
-        (outcome,) = self.lab.run(plan, store)
+        (outcome,) = self.lab.runner.run(plan, store)
         assert "jax" not in sys.modules
         return outcome
 
@@ -64,7 +64,7 @@ class Scene:
 
     def digests(self):
         """The numbers, without the dates and times at which they were computed."""
-        store = self.lab.Store(self.folder)
+        store = self.lab.store.Store(self.folder)
         return {n: repr(store.read(key)[0].to_dict()) for key, n in self.names.items()}
 
 

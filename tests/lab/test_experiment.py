@@ -57,7 +57,7 @@ def test_the_key_depends_on_the_versions_the_backend_and_the_data(write_sweep, m
     for target, name, value in (
         (machinery, "_release", lambda name: "99"),  # noqa: ARG005
         (jax, "default_backend", lambda: "tpu"),
-        (offtangent.data, "checksum", lambda name: f"other {name}"),
+        (offtangent.data.fetch, "checksum", lambda name: f"other {name}"),
     ):
         with monkeypatch.context() as changed:
             changed.setattr(target, name, value)

@@ -232,7 +232,7 @@ from offtangent import lab
 if __name__ == "__main__":
     store = lab.store.Store.open(Path({str(store)!r}))
     mine = lab.experiment.load_experiment(Path({str(sweep.path)!r}))
-plan = lab.runner.plan([mine], "smoke", store, lab.executors.Placement("processes", "1"))
+    plan = lab.runner.plan([mine], "smoke", store, lab.executors.Placement("processes", "1"))
     (outcome,) = lab.runner.run(plan, store)
     assert "NPROC" not in os.environ
     found = outcome.results.pairs[0][1]
