@@ -111,7 +111,10 @@ def test_a_report_goes_through_a_paper_in_its_order(tmp_path: Path, monkeypatch:
     for name in ("bai_lee/constructions", "bai_lee/coupling"):
         write_record(Record(name, origin, Results("smoke", ())), tmp_path / "results")
     shown: list[str] = []
-    monkeypatch.setattr("offtangent.cli._page", lambda chosen, *_: shown.extend(one.name for one in chosen) or tmp_path)
+    monkeypatch.setattr(
+        "offtangent.lab.execution._write_page",
+        lambda chosen, *_: (tmp_path, shown.extend(one.name for one in chosen) or []),
+    )
     assert run("report", tmp_path).exit_code == 0
     assert shown == ["bai_lee/coupling", "bai_lee/constructions"]
 

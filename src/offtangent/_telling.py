@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offtangent._files import shown
+
 if TYPE_CHECKING:
     from offtangent import lab
-    from offtangent.lab.publish import Judged
+    from offtangent.lab.judging import Judged
     from offtangent.lab.worker import Done
 
     Failure = tuple[lab.runner.Job, Done]
@@ -141,19 +143,28 @@ def print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
         out.print("Claims: " + ", ".join(f"{counts[one]} {one}" for one in Verdict if counts[one]) + ".")
 
 
-def told_of(failures: "Sequence[Failure]", claims: "Sequence[tuple[str, lab.Claim]]") -> dict[str, Any]:
-    """What went wrong and what was claimed, for JSON: every cell by itself."""
+def told_of(found: "lab.execution.Run") -> dict[str, Any]:
+    """A run for JSON, every cell that failed by itself."""
     from offtangent.lab.experiment import name_of
 
     return {
-        "failures": [{"experiment": j.experiment.name, "cell": name_of(j.cell), "error": d.error} for j, d in failures],
-        "claims": [{"experiment": name, **asdict(claim)} for name, claim in claims],
+        "profile": found.profile,
+        "computed": found.computed,
+        "reused": found.reused,
+        "damaged": found.damaged,
+        "failures": [
+            {"experiment": job.experiment.name, "cell": name_of(job.cell), "error": done.error}
+            for job, done in found.failures
+        ],
+        "claims": [{"experiment": name, **asdict(claim)} for name, claim in found.claims],
+        "results": [shown(path) for path in found.records],
+        "report": shown(found.page) if found.page else None,
     }
 
 
 def print_failures(failures: "Sequence[Failure]", judged: "Mapping[str, Judged]", folder: Path) -> None:
     """Tell what went wrong, each reason once with how many cells it cost, and in full in a log beside the results."""
-    from offtangent._files import shown, write_whole
+    from offtangent._files import write_whole
     from offtangent.lab.experiment import name_of
     from offtangent.lab.progress import reason
 
@@ -186,30 +197,7 @@ def _warn(text: str) -> None:
     err.print(Text(text, style="red"), soft_wrap=True)
 
 
-def print_absent(name: str, absent: "Sequence[str]") -> None:
-    """Tell what an experiment leaves out for want of data."""
-    from offtangent.data.catalogue import data_folder
-
-    fetched = " and ".join(f"offtangent.data.download({one!r})" for one in absent)
-    text = f"{name} leaves out what needs {', '.join(absent)}: not found in {data_folder()}. "
-    text += f"Set OFFTANGENT_DATA to the folder that has it, or fetch it with {fetched}."
-    err.print(Text(text, style="yellow"), soft_wrap=True)
-
-
-def print_unnamed(outcome: "lab.runner.Outcome") -> None:
-    """Tell of files whose content no key depends on, and how to mend that."""
-    if not outcome.unnamed:
-        return
-    beside = [os.path.relpath(path, outcome.experiment.file.parent) for path in outcome.unnamed]
-    named = ", ".join(beside[:3]) + (f" and {len(beside) - 3} more" if len(beside) > 3 else "")
-    text = (
-        f"{outcome.experiment.name} reads {named}, which datasets(cell) does not name: should it change, old results "
-        f"would be taken for new ones. Let datasets(cell) return {tuple(beside[:3])!r}, or all that a cell reads."
-    )
-    err.print(Text(text, style="yellow"), soft_wrap=True)
-
-
-def print_forecast(todo: "lab.runner.Plan", placement: "lab.executors.Placement", as_json: bool) -> None:
+def print_forecast(todo: "lab.runner.Plan", as_json: bool) -> None:
     """The cells of a plan with their expected time and memory."""
     from offtangent.lab.costs import memory, seconds
     from offtangent.lab.experiment import name_of
@@ -236,6 +224,6 @@ def print_forecast(todo: "lab.runner.Plan", placement: "lab.executors.Placement"
     expected = [job.seconds for job in todo.missing]
     known = sum(s for s in expected if s is not None)
     unknown = sum(s is None for s in expected)
-    parts = [f"about {seconds(known / placement.workers)} on {placement} after compilation"] if known else []
+    parts = [f"about {seconds(known / todo.placement.workers)} on {todo.placement} after compilation"] if known else []
     parts += [f"{unknown} cells of unknown cost"] if unknown else []
     out.print(f"{len(todo.jobs)} cells, {len(todo.missing)} to do{': ' if parts else ''}{', '.join(parts)}.")

@@ -10,7 +10,7 @@ import pytest
 
 from offtangent import lab
 from offtangent._errors import InputError
-from offtangent.lab import records
+from offtangent.lab import execution, records
 from offtangent.lab.records import committed_records, record_of
 
 
@@ -78,7 +78,7 @@ def test_a_changed_shipped_record_is_told_and_left_out(tmp_path, monkeypatch, of
     (source,) = [path for path in committed_records() if path.name == "arora-fig1-paper.json"]
     shutil.copytree(source.parent / "meta", shipped / "meta")
     shutil.copy(source, shipped)
-    monkeypatch.setattr(records, "committed_records", lambda: [shipped / source.name])
+    monkeypatch.setattr(execution, "committed_records", lambda: [shipped / source.name])
     (tmp_path / "run" / "results").mkdir(parents=True)
     shutil.copy(source, tmp_path / "run" / "results")
     assert offtangent("report", tmp_path / "run").status == 0

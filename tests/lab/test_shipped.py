@@ -8,7 +8,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))  # importlib mode leaves the repository's root off the path
 from offtangent import lab
-from offtangent.lab.publish import _of_code
+from offtangent.lab.page import _of_code
 from offtangent.lab.records import committed_records, read_shipped, record_of
 from offtangent.lab.shipped import Comparison, Origin, origin_of
 from tools import shipped

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from offtangent.lab.claims import Claim as Claim
     from offtangent.lab.claims import Verdict as Verdict
     from offtangent.lab.costs import Cost as Cost
+    from offtangent.lab.execution import execute as execute
     from offtangent.lab.results import Results as Results
     from offtangent.lab.statistics import error_interval as error_interval
     from offtangent.lab.statistics import fraction_interval as fraction_interval
@@ -19,6 +20,7 @@ __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
         "claims": "Claim Verdict",
+        "execution": "execute",
         "results": "Results",
         "costs": "Cost",
         "statistics": "error_interval fraction_interval mean_interval ratio_interval slope_interval",

@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,30 @@ class TimeLeft:
     def _weigh(self, job: Job) -> float:
         """Expected seconds plus what every cell pays; the same for all where nothing is counted."""
         return STARTING + (job.seconds or 0.0)
+
+
+@dataclass
+class Shown:
+    """Progress on a console, by default on standard error: a bar on a terminal, elsewhere a line now and then."""
+
+    console: Console | None = None
+
+    def __post_init__(self) -> None:
+        if self.console is None:
+            from rich.console import Console
+
+            # No markup: names of files, and what an experiment says, may hold brackets.
+            self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+    def tell(self, sentence: str, style: str = "yellow") -> None:
+        """Print a sentence for a person."""
+        assert self.console is not None
+        self.console.print(sentence, style=style, soft_wrap=True)
+
+    def following(self, jobs: Sequence[Job]) -> AbstractContextManager[Callable[[Job, Done], None]]:
+        """What `run` is to call with every cell."""
+        assert self.console is not None
+        return shown_progress(jobs, self.console)
 
 
 @contextmanager

@@ -7,7 +7,18 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from offtangent._errors import InputError
+from offtangent._papers import PAPERS
 from offtangent.lab.experiment import Experiment, load_experiment
+
+
+def of_papers(paper: str | None = None) -> list[Experiment]:
+    """The experiments of all papers, or of one, in the papers' order."""
+    return [
+        Experiment(f"{one.name}/{name}", f"offtangent.papers.{one.name}.{name}")
+        for one in PAPERS
+        for name in one.experiments
+        if paper in (None, one.name)
+    ]
 
 
 def select(selectors: Sequence[str], known: Sequence[Experiment]) -> list[Experiment]:

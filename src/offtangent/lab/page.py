@@ -1,6 +1,5 @@
 """From records to a page: what every paper says, what was measured, and how it looks."""
 
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -13,8 +12,8 @@ from offtangent.lab.asking import told
 from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import seconds
 from offtangent.lab.experiment import Experiment
+from offtangent.lab.judging import Judged, what_it_said
 from offtangent.lab.records import Record
-from offtangent.lab.results import Results
 from offtangent.lab.store import room_in
 from offtangent.report.page import RESERVED, Badge, Block, Cell, Kind, Note, Page, Section, Table, render, write
 
@@ -28,53 +27,40 @@ KINDS: Mapping[Verdict, Kind] = {
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The claims of an experiment, or why its `claims` could not be asked."""
+class Exhibit:
+    """Results that the page shows, this run's or those that came with the package, and their claims as judged."""
 
-    claims: Sequence[Claim]
-    error: str = ""
-    trace: str = ""
-
-
-def judge(experiment: Experiment, results: Results) -> Judged:
-    """Ask an experiment for its claims. Its own mistakes are told, not raised: the other experiments go on."""
-    if not len(results):
-        return Judged((), "no cell has a result")
-    try:
-        return Judged(experiment.claims(results))
-    except Exception as error:
-        return Judged((), _said(error), traceback.format_exc())
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else told(error)
+    record: Record
+    judged: Judged
+    shipped: bool = False
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A paper (or a user's file) with the records to show: local ones and those that came with the package."""
+    """A paper (or a user's file) with what there is to show of each of its experiments."""
 
     name: str
     title: str
     lead: str
-    entries: tuple[tuple[Experiment, Sequence[Record]], ...]
+    entries: tuple[tuple[Experiment, Sequence[Exhibit]], ...]
 
 
 def publish(
     chapters: Sequence[Chapter],
     path: Path,
     facts: Mapping[str, str],
-    shipped: Sequence[Record],
     faults: Sequence[str] = (),
 ) -> Path:
-    """Write the report page and return its path. Needs plotly; claims are judged afresh from the records.
+    """Write the report page and return its path. Needs plotly.
 
-    `shipped` are the records that came with the package: their verdicts are counted apart. `faults` tell of records
-    that are left out, in colour, before anything else.
+    Verdicts on records that came with the package are counted apart. `faults` tell of records that are left out, in
+    colour, before anything else.
     """
     counts: dict[bool, Counter[Verdict]] = {False: Counter(), True: Counter()}
+    for exhibit in (one for chapter in chapters for _, exhibits in chapter.entries for one in exhibits):
+        counts[exhibit.shipped].update(claim.verdict for claim in exhibit.judged.claims)
     anchors = _Anchors()
-    sections = [_chapter(chapter, counts, shipped, anchors) for chapter in chapters]
+    sections = [_chapter(chapter, anchors) for chapter in chapters]
     columns = ["verdict", "this run"] + (["at the papers' sizes, shipped"] if counts[True] else [])
     rows: list[list[Cell]] = [
         [Badge(v.value, KINDS[v]), counts[False][v], *([counts[True][v]] if counts[True] else [])]
@@ -149,21 +135,20 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
     return Table(caption, ["verdict", "source", "statement", "measured", "expected", "how"], rows)
 
 
-def _chapter(
-    chapter: Chapter, counts: dict[bool, Counter[Verdict]], shipped: Sequence[Record], anchors: _Anchors
-) -> Section:
+def _chapter(chapter: Chapter, anchors: _Anchors) -> Section:
     anchor, sections = anchors.take(chapter.name), []
-    for experiment, records in chapter.entries:
+    for experiment, exhibits in chapter.entries:
         inner = anchors.take(f"{experiment.name}-experiment")
         parts = []
-        for number, record in enumerate(records, start=1):
-            part = _part(experiment, record, counts[record in shipped], record in shipped)
+        for number, exhibit in enumerate(exhibits, start=1):
+            part = _part(experiment, exhibit)
             parts.append(replace(part, anchor=anchors.take(f"{experiment.name}-{number}")))
         sections.append(Section(experiment.title, experiment.about, parts, inner))
     return Section(chapter.title, chapter.lead, sections, anchor)
 
 
-def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], shipped: bool) -> Section:
+def _part(experiment: Experiment, exhibit: Exhibit) -> Section:
+    record, judged = exhibit.record, exhibit.judged
     results, origin = record.results, record.provenance
     again = f"offtangent run {experiment.name} --profile {results.profile}"
     blocks: list[Block] = [*_of_code(record, experiment, again)]
@@ -176,10 +161,8 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], ship
     if not results.complete:
         note = "Incomplete: some cells failed (failures.log says why); the claims rest on the others."
         blocks.append(Note(note, "bad"))
-    judged = judge(experiment, results)
     if judged.error:
         blocks.append(Note(f"The claims could not be judged: {judged.error}", "bad"))
-    counts.update(claim.verdict for claim in judged.claims)
     if judged.claims:
         blocks.append(claims_table(judged.claims, f"Claims, profile {results.profile}"))
     if len(results):
@@ -189,7 +172,7 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], ship
             cause = error.__cause__ or error
             if isinstance(cause, ImportError) and (cause.name or "").partition(".")[0] == "plotly":
                 raise cause from None  # there will be no page
-            blocks.append(Note(f"The figures could not be drawn: {_said(error)}", "bad"))
+            blocks.append(Note(f"The figures could not be drawn: {what_it_said(error)}", "bad"))
         blocks.append(_settings(record))
     where = "GPU" if origin.backend == "gpu" else origin.backend.upper()
     lead = (
@@ -199,7 +182,7 @@ def _part(experiment: Experiment, record: Record, counts: Counter[Verdict], ship
         + (f", jax {origin.jax}" if origin.jax else "")
         + f", Python {origin.python}."
     )
-    title = f"{'Shipped results' if shipped else 'This run'}: profile {results.profile}, on a {where}"
+    title = f"{'Shipped results' if exhibit.shipped else 'This run'}: profile {results.profile}, on a {where}"
     return Section(title, lead, blocks, "part")
 
 
