@@ -16,7 +16,28 @@ MOST = 10**12  # entries, of 8 bytes: JAX ends the whole process where it cannot
 
 
 def sphere(n: int, dim: int, *, radius: float | int = 1.0, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:
-    """Points uniform on the sphere ‖x‖ = radius in `dim` dimensions, n of them."""
+    """Draw points uniformly from the sphere ‖x‖ = radius.
+
+    A Gaussian vector has a uniform direction: each point is radius·g/‖g‖ with g ~ N(0, I). It is computed in float64
+    whatever JAX's setting, so that the same key gives the same numbers. Time and memory O(n·dim).
+
+    Args:
+        n: The number of points.
+        dim: The dimension d of the space; the sphere in it has dimension d − 1.
+        radius: The length of every point, positive and finite. Arora et al. (2019) take 1, Nichani et al. (2022) √d.
+        key: The JAX key that decides the draw.
+
+    Returns:
+        The points as rows, in float64.
+
+    Raises:
+        InputError: If a size is no positive whole number, `radius` not positive and finite, or `key` no JAX key.
+
+    >>> import jax
+    >>> X = sphere(3, 5, radius=2.0, key=jax.random.key(0))
+    >>> np.linalg.norm(X, axis=1).round(12)
+    array([2., 2., 2.])
+    """
     check_real("radius", radius)
     if not (math.isfinite(radius) and radius > 0):
         raise InputError(f"radius={radius:g} must be positive and finite.")
@@ -24,7 +45,27 @@ def sphere(n: int, dim: int, *, radius: float | int = 1.0, key: PRNGKeyArray) ->
 
 
 def hypercube(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"]:
-    """Points uniform on the corners {−1, +1}^dim, n of them."""
+    """Draw points uniformly from the corners {−1, +1}^dim of the cube.
+
+    These are the inputs of the experiments of Allen-Zhu & Li (2019), Appendix A. They are computed in float64 whatever
+    JAX's setting, so that the same key gives the same numbers. Time and memory O(n·dim).
+
+    Args:
+        n: The number of points; corners may repeat.
+        dim: The dimension of the cube.
+        key: The JAX key that decides the draw.
+
+    Returns:
+        The points as rows of ±1, in float64.
+
+    Raises:
+        InputError: If a size is no positive whole number, or `key` no JAX key.
+
+    >>> import jax
+    >>> X = hypercube(100, 3, key=jax.random.key(0))
+    >>> X.shape, np.unique(X)
+    ((100, 3), array([-1.,  1.]))
+    """
     import jax
 
     _check(n, dim, key)

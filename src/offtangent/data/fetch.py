@@ -86,10 +86,28 @@ def checksum(name: str, folder: str | Path | None = None) -> str:
 
 
 def download(name: str, folder: str | Path | None = None, *, progress: Progress | None = None) -> Path:
-    """Fetch the originals of a data set into the data folder, replacing what is there; returns that folder.
+    """Download the originals of a data set into the data folder, replacing what is there.
 
-    `progress(file, done, total)` is called as bytes arrive; total is None where the server does not say.
-    MNIST is 12 MB; CIFAR-10 is 170 MB, and 0.4 GB in memory while it is unpacked.
+    They come over https from the public homes of the data. A file is put in place only once its published md5 has been
+    checked, and a set only once all of its files have: nothing half-done is left behind. MNIST is 12 MB; CIFAR-10 is
+    170 MB, and takes 0.4 GB of memory while it is unpacked.
+
+    Args:
+        name: The data set, "mnist" or "cifar10".
+        folder: The data folder; by default $OFFTANGENT_DATA, else offtangent/ in the user's cache folder.
+        progress: Called as `progress(file, done, total)` as bytes arrive; total is None where the server does not say.
+
+    Returns:
+        The data folder.
+
+    Raises:
+        InputError: If there is no such data set, no network, or no room for the files. The message says what each
+            mirror answered, and which files to put where by hand.
+
+    >>> download("digits")
+    Traceback (most recent call last):
+    offtangent._errors.InputError: digits ships with scikit-learn: there is nothing to download.
+    >>> folder = download("mnist")  # doctest: +SKIP
     """
     check_name(name)
     if name not in ORIGINALS:

@@ -21,7 +21,15 @@ SUFFIXES = (".npz", ".npy", ".csv", ".parquet")
 
 @dataclass(frozen=True)
 class UserData:
-    """A file's samples and labels; `X, y = load(...)` works too."""
+    """The samples and labels of one file, as `load` returns them; `X, y = load(...)` works too.
+
+    Attributes:
+        X: The samples as rows, in float64.
+        y: The labels in float64. Text becomes codes 0, 1, …: y = i stands for `classes[i]`.
+        features: The names of the columns of X, where the file has any.
+        classes: The text that each code stands for, sorted; None where the labels are numbers.
+        source: The file.
+    """
 
     X: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, " n"]  # text labels as codes 0, 1, …: y = i stands for classes[i]
@@ -39,18 +47,42 @@ def load(
     labels: str | int | Path | None = None,
     limit: int = READ_LIMIT,
 ) -> UserData:
-    """A file's samples as float64, checked: numbers only, all finite, one label for each of n ≥ 2 rows.
+    r"""Load inputs and labels from a user's own file, and check them.
 
-    - `.npz`: arrays X and y (or x and y, data and labels, data and target); `labels` may name the labels.
-    - `.npy`: two files, `load((x, y))` or `load(x, labels=y)`.
-    - `.csv`: comma, semicolon or tab, with a header or without; `labels` is the label column's name or
-      position (from 0, or from the end: -1), by default the last.
-    - `.parquet`: as .csv; needs pyarrow.
+    Everything is returned in float64: only numbers are accepted as inputs, all of them finite, with one label for each
+    of n ≥ 2 rows. Labels that are text become codes 0, 1, … in sorted order. Nothing is ever unpickled. Four formats
+    are read:
 
-    Text labels become codes 0, 1, … in sorted order. Memory: 8 bytes an entry, beside the file's own arrays;
-    a .csv is read row by row, about 10⁷ entries in a few seconds. A file with more than `limit` megabytes (10⁶ bytes)
-    of data, unpacked, is refused before they are: a small archive may hold more than the memory. A row of a .csv may
-    take a 32nd of it.
+    - `.npz` holds arrays X and y (or x and y, data and labels, data and target).
+    - `.npy` holds one array, so that two files are needed: `load((x, y))` or `load(x, labels=y)`.
+    - `.csv` has cells that commas, semicolons or tabs divide, with a header or without.
+    - `.parquet` is a table like `.csv`; it needs pyarrow.
+
+    Memory: 8 bytes an entry, beside the file's own arrays. A `.csv` is read row by row, about 10⁷ entries in a few
+    seconds.
+
+    Args:
+        path: The file, or a pair of `.npy` files (inputs, labels).
+        labels: Where the labels are. Of a table it is the name of their column or its position, from 0 or from the end
+            (−1), by default the last; of an `.npz` the name of their array; beside one `.npy` the second file.
+        limit: The most megabytes (10⁶ bytes) of data, unpacked, that are read: a small archive may hold more than the
+            memory. A row of a `.csv` may take a 32nd of it.
+
+    Returns:
+        The samples `X` and labels `y`, with the names of `features` and `classes`, and the `source`. It unpacks into X,
+        y.
+
+    Raises:
+        InputError: If the file is missing, damaged, of another format or larger than `limit`, or if an input is no
+            finite number. The message names the file, the column or row, and what to do about it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "pets.csv"
+    ...     _ = path.write_text("weight,height,kind\n4,25,cat\n30,60,dog\n5,30,cat\n")
+    ...     pets = load(path, labels="kind")
+    >>> pets.X.shape, pets.y, pets.features, pets.classes
+    ((3, 2), array([0., 1., 0.]), ('weight', 'height'), ('cat', 'dog'))
     """
     check_count("limit", limit)
     bound = Limit(limit)

@@ -35,7 +35,25 @@ def digits(
     preprocess: str = "raw",
     unit: bool = True,
 ) -> Labelled:
-    """The 1797 images of 8×8 pixels (0 to 16) that ship with scikit-learn; there is no test split.
+    """Load the 1797 handwritten digits of 8×8 pixels that ship with scikit-learn.
+
+    The pixels are whole numbers from 0 to 16, before preprocessing. There is no test split, and nothing is downloaded.
+    Memory is 8 bytes a pixel: 0.9 MB for all of them.
+
+    Args:
+        classes: The digits to keep, all of them by default. With two, y is +1 for the first and −1 for the second.
+        samples: How many images to keep, the first ones of the chosen classes in their order; all by default.
+        preprocess: What is done to each pixel: nothing ("raw"), its mean taken away ("centred"), or also divided by its
+            standard deviation ("standardised"). The statistics are those of all images of the chosen classes, before
+            `samples` cuts: fewer samples are always a prefix of more.
+        unit: Whether each row is then scaled to norm 1, as the papers assume.
+
+    Returns:
+        The images X, one a row of 64 pixels, and their labels y in float64: the digit itself, or ±1 for two classes.
+
+    Raises:
+        InputError: If `classes` are no different digits, or if there are fewer images of them than `samples`; the
+            message says how many there are.
 
     >>> X, y = digits(classes=(0, 1))
     >>> X.shape, y[:4]
@@ -54,9 +72,33 @@ def mnist(
     folder: str | Path | None = None,
     download: bool = False,
 ) -> Labelled:
-    """MNIST: 60 000 training or 10 000 test images of 28×28 pixels (0 to 255).
+    """Load MNIST: 60 000 training or 10 000 test images of 28×28 pixels, each a whole number from 0 to 255.
 
-    The IDX files are looked for in `<folder>/mnist/`, gzipped or not; `download=True` gets them if missing.
+    The four IDX files are looked for in `<folder>/mnist/`, gzipped or not. Memory is 8 bytes a pixel kept, 0.4 GB for
+    all training images, beside the file's own byte a pixel.
+
+    Args:
+        classes: The digits to keep, all of them by default. With two, y is +1 for the first and −1 for the second.
+        samples: How many images to keep, the first ones of the chosen classes in file order; all by default.
+        preprocess: What is done to each pixel: nothing ("raw"), its mean taken away ("centred"), or also divided by its
+            standard deviation ("standardised"). The statistics are those of all *training* images of the chosen
+            classes, for both splits and before `samples` cuts, so that training and test images always agree.
+        unit: Whether each row is then scaled to norm 1, as the papers assume.
+        split: Which images to load, "train" or "test".
+        folder: The data folder; by default $OFFTANGENT_DATA, else offtangent/ in the user's cache folder.
+        download: Whether to get the originals, as `data.download` does, where files are missing.
+
+    Returns:
+        The images X, one a row of 784 pixels, and their labels y in float64: the digit itself, or ±1 for two classes.
+
+    Raises:
+        InputError: If the files are missing or damaged, and the message says where they were looked for and how to get
+            them; or if there are fewer images of these classes than `samples`.
+
+    >>> mnist(folder="nowhere")
+    Traceback (most recent call last):
+    offtangent._errors.InputError: mnist is not here: looked for mnist/train-images-idx3-ubyte (or ...) in nowhere. ...
+    >>> X, y = mnist(classes=(0, 1), samples=1000, download=True)  # doctest: +SKIP
     """
     where = _folder("mnist", folder, download)
     return _prepare("mnist", partial(_mnist, where), split, classes, samples, preprocess, unit)
@@ -72,10 +114,35 @@ def cifar10(
     folder: str | Path | None = None,
     download: bool = False,
 ) -> Labelled:
-    """CIFAR-10: 50 000 training or 10 000 test images of 3×32×32 pixels (0 to 255), colour planes in a row.
+    """Load CIFAR-10: 50 000 training or 10 000 test images of 3×32×32 pixels, each a whole number from 0 to 255.
 
-    The binary batches are looked for in `<folder>/cifar10/cifar-10-batches-bin/` and may hold any number of
-    records; `download=True` gets them if missing.
+    A row holds the red, the green and the blue plane of an image, one after another. The binary batches are looked for
+    in `<folder>/cifar10/cifar-10-batches-bin/`, gzipped or not, and may hold any number of records. Memory is 8 bytes a
+    pixel kept, 1.2 GB for all training images, beside the file's own byte a pixel.
+
+    Args:
+        classes: The classes to keep, numbers from 0 (airplane) to 9 (truck), all of them by default. With two, y is +1
+            for the first and −1 for the second.
+        samples: How many images to keep, the first ones of the chosen classes in file order; all by default.
+        preprocess: What is done to each pixel: nothing ("raw"), its mean taken away ("centred"), or also divided by its
+            standard deviation ("standardised"). The statistics are those of all *training* images of the chosen
+            classes, for both splits and before `samples` cuts, so that training and test images always agree.
+        unit: Whether each row is then scaled to norm 1, as the papers assume.
+        split: Which images to load, "train" or "test".
+        folder: The data folder; by default $OFFTANGENT_DATA, else offtangent/ in the user's cache folder.
+        download: Whether to get the originals, as `data.download` does, where files are missing.
+
+    Returns:
+        The images X, one a row of 3072 pixels, and their labels y in float64: the class, or ±1 for two classes.
+
+    Raises:
+        InputError: If the files are missing or damaged, and the message says where they were looked for and how to get
+            them; or if there are fewer images of these classes than `samples`.
+
+    >>> cifar10(folder="nowhere")
+    Traceback (most recent call last):
+    offtangent._errors.InputError: cifar10 is not here: looked for ...data_batch_1.bin (or ...) in nowhere. ...
+    >>> X, y = cifar10(classes=(0, 1), samples=1000, download=True)  # doctest: +SKIP
     """
     where = _folder("cifar10", folder, download)
     return _prepare("cifar10", partial(_cifar10, where), split, classes, samples, preprocess, unit)

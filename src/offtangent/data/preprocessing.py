@@ -96,12 +96,31 @@ def _typical_length(
 
 
 def preprocess(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Float[np.ndarray, "n e"]:
-    """X "raw", "centred" or "standardised" per feature by its own statistics, then each row scaled to norm 1.
+    """Centre or standardise features by their own statistics, then scale each row to norm 1, as the papers assume.
 
-    Test data must reuse the statistics of the training data: see `fit_preprocessing`.
+    The map is x ↦ z = (x − mean)/scale feature by feature, and then z/‖z‖ with `unit`. A constant feature becomes
+    exactly zero once centred. Test data must reuse the statistics of the training data: see
+    `data.preprocessing.fit_preprocessing`. Time and memory O(nd).
+
+    Args:
+        X: The samples as rows.
+        how: "raw" leaves the features as they are, "centred" takes their means away, and "standardised" also divides by
+            their standard deviations (of n samples, not n − 1).
+        unit: Whether each row is scaled to norm 1 in the end.
+        bias: Whether to append one more coordinate before the rows are scaled, the same for all: different rows then
+            never point the same way. It is as long as the rows are on average (the root of the mean square).
+
+    Returns:
+        The new samples as rows, in float64; with `bias` they have one column more than X.
+
+    Raises:
+        InputError: If X is no table of finite numbers, `how` is unknown, or a row without a direction would have to be
+            scaled, as one is that equals the mean; the message names it.
 
     >>> preprocess([[1.0, 5.0], [3.0, 5.0]], "standardised")
     array([[-1.,  0.], [ 1.,  0.]])
+    >>> preprocess([[3.0, 4.0]], "raw")
+    array([[0.6, 0.8]])
     """
     return fit_preprocessing(X, how, unit=unit, bias=bias)(X)
 
