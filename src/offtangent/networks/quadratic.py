@@ -19,7 +19,19 @@ from offtangent._errors import InputError
 
 
 class QuadraticNet(eqx.Module):
-    """The two-layer network with `width` neurons, half of them with the sign +1 and half with −1.
+    """The two-layer network with quadratic activation, half of whose neurons have the sign +1 and half −1.
+
+        f(W; x) = Σ_i a_i (w_iᵀx)² = xᵀWAWᵀx,    a = (1, …, 1, −1, …, −1),    A = diag(a)
+
+    Ge, Wang & Zhao (2019), Section 2.2. The parameters are W itself, a d × r matrix whose columns are neurons; the
+    signs stay as they are. An object is an architecture alone: it holds no weights.
+
+    Args:
+        dim: The number of inputs d.
+        width: The number of neurons r, an even number. Theorem 4 asks for at least 2d + 2.
+
+    Raises:
+        InputError: If a size is no positive whole number, or `width` is odd.
 
     >>> net = QuadraticNet(dim=2, width=2)
     >>> net(jnp.array([[1.0, 0.0], [0.0, 1.0]]), jnp.array([[3.0, 2.0]]))  # 3² − 2²
@@ -35,7 +47,7 @@ class QuadraticNet(eqx.Module):
 
     @property
     def most_samples(self) -> int:
-        """C(d + 1, 2), as many as quadratic forms: to more samples no W gives any labels."""
+        """C(d + 1, 2), as many as quadratic forms: on more samples no W gives any labels."""
         return symmetric_dimension(self.dim, 2)
 
     @property
@@ -44,12 +56,31 @@ class QuadraticNet(eqx.Module):
         return jnp.zeros((self.dim, self.width))
 
     def init(self, *, scale: float | int = 1.0, key: Key[Array, ""]) -> Float[Array, "d r"]:
-        """Gaussian weights of variance scale²/d."""
+        """Draw Gaussian weights of variance scale²/d.
+
+        Args:
+            scale: The length of a typical column of W.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            W, of d × r.
+        """
         check_key(key)
         return scale / math.sqrt(self.dim) * jax.random.normal(key, (self.dim, self.width))
 
     def __call__(self, W: Float[Array, "d r"], X: Float[Array, "n inputs"]) -> Float[Array, "n"]:
-        """The outputs on a batch. Time O(ndr), memory O(nr)."""
+        """Evaluate the network on a batch. Time O(ndr), memory O(nr).
+
+        Args:
+            W: The weights, one column for each neuron.
+            X: The inputs, one a row.
+
+        Returns:
+            f(W; x) of every input.
+
+        Raises:
+            InputError: If W or X has another shape than `dim` and `width` say.
+        """
         check_weights(self, W)
         check_batch(self.dim, X)
         squares, half = jnp.square(X @ W), self.width // 2
@@ -57,7 +88,17 @@ class QuadraticNet(eqx.Module):
 
 
 class PolynomialNet(eqx.Module):
-    """The three-layer network: `net` of the features z = (Rx)^p, of which R is not trained.
+    """The three-layer network: a quadratic one on random polynomial features z = (Rx)^p, of which R is not trained.
+
+        f(W; x) = Σ_i a_i (w_iᵀz)²,    z = ((r_1ᵀx)^p, …, (r_kᵀx)^p)
+
+    Ge, Wang & Zhao (2019), Section 2.2. The parameters are W, a k × r matrix whose columns are neurons. Make one with
+    `PolynomialNet.gaussian`, or with an R of your own.
+
+    Attributes:
+        R: The fixed weights of the first layer, one row for each of k features.
+        power: The power p.
+        net: The two quadratic layers, with k inputs.
 
     >>> net = PolynomialNet.gaussian(dim=3, features=4, width=10, power=2, key=jax.random.key(0))
     >>> X = jnp.ones((5, 3))
@@ -81,7 +122,22 @@ class PolynomialNet(eqx.Module):
     def gaussian(
         cls, *, dim: int, features: int, width: int, power: int, scale: float | int = 1.0, key: Key[Array, ""]
     ) -> "PolynomialNet":
-        """Rows of R from N(0, scale² I); `power` is p."""
+        """Draw the rows of R from N(0, scale² I).
+
+        Args:
+            dim: The number of inputs d.
+            features: The number of features k.
+            width: The number of neurons r of the second layer, an even number.
+            power: The power p.
+            scale: The standard deviation of the entries of R.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            The network.
+
+        Raises:
+            InputError: If a size is no positive whole number, or `width` is odd.
+        """
         check_count("dim", dim)
         check_key(key)
         net = QuadraticNet(features, width)
@@ -89,23 +145,51 @@ class PolynomialNet(eqx.Module):
 
     @property
     def most_samples(self) -> int:
-        """C(k + 1, 2), and no more than there are monomials of degree 2p in d inputs."""
+        """C(k + 1, 2), and no more than there are monomials of degree 2p in d inputs: to more no W gives any labels."""
         return min(self.net.most_samples, symmetric_dimension(self.R.shape[1], 2 * self.power))
 
     @property
     def origin(self) -> Float[Array, "k r"]:
+        """W = 0, a saddle of every loss, where Theorem 4 starts."""
         return self.net.origin
 
     def init(self, *, scale: float | int = 1.0, key: Key[Array, ""]) -> Float[Array, "k r"]:
-        """Gaussian weights of variance scale²/k."""
+        """Draw Gaussian weights of variance scale²/k.
+
+        Args:
+            scale: The length of a typical column of W.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            W, of k × r.
+        """
         return self.net.init(scale=scale, key=key)
 
     def features(self, X: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """(Rx)^p. Everything that holds for `net` holds on these instead of X."""
+        """Evaluate the features (Rx)^p. Everything that holds for `net` holds on these instead of X. Time O(ndk).
+
+        Args:
+            X: The inputs, one a row.
+
+        Returns:
+            z, k numbers for every input.
+        """
         check_batch(self.R.shape[1], X)
         return (X @ self.R.T) ** self.power
 
     def __call__(self, W: Float[Array, "k r"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
+        """Evaluate the network on a batch. Time O(nk(d + r)), memory O(n(k + r)).
+
+        Args:
+            W: The weights of the second layer, one column for each neuron.
+            X: The inputs, one a row.
+
+        Returns:
+            f(W; x) of every input.
+
+        Raises:
+            InputError: If W or X has another shape than the network's.
+        """
         return self.net(W, self.features(X))
 
 

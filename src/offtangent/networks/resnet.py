@@ -1,12 +1,7 @@
 """The three-layer residual network and its fully connected peers, of which only the hidden weights are trained.
 
-    out(x) = A (σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂))                                            (2.1)
-
-    out₁(x) = A σ((W⁽⁰⁾ + W)(x, 1)),    out(x) = out₁(x) + A σ((V⁽⁰⁾ + V)(out₁(x), 1))      U = VA, Section 6
-
-Allen-Zhu & Li (2019), σ the ReLU. The parameters are the *displacement* of the hidden weights from their
-initialisation, neurons as columns, the bias as the last row: W is (d+1) × m, V is (k+1) × m, U is (m+1) × m. A, k × m,
-stays as it is. With another output matrix on the same `features`, a network is what the paper calls "(last)".
+Allen-Zhu & Li (2019). The parameters are the *displacement* of the hidden weights from their initialisation, neurons as
+columns, the bias as the last row: W is (d+1) × m, V is (k+1) × m, U is (m+1) × m. The output matrix A, k × m, stays.
 """
 
 import abc
@@ -48,20 +43,33 @@ class _Sized(eqx.Module):
 
     @property
     def dim(self) -> int:
+        """The number of inputs d, without the 1 of the bias."""
         return int(self.entry.shape[-2]) - 1
 
     @property
     def outputs(self) -> int:
-        """k, the number of outputs."""
+        """The number of outputs k."""
         return int(self.A.shape[-2])
 
     @property
     def width(self) -> int:
+        """The number of neurons m of a hidden layer."""
         return int(self.A.shape[-1])
 
 
 class ResNet(_Sized):
-    """The learner of Theorem 1, with U = VA, at its initialisation: `net(Hidden(W, V), X)` is out.
+    """The three-layer residual network that Theorem 1 of Allen-Zhu & Li (2019) trains, at its initialisation.
+
+        out₁(x) = A σ((W⁽⁰⁾ + W)(x, 1)),    out(x) = out₁(x) + A σ((V⁽⁰⁾ + V)(out₁(x), 1))      Section 6
+
+    with σ the ReLU. It is the network of eq. (2.1), out(x) = A(σ(Wx + b₁) + σ(Uσ(Wx + b₁) + b₂)), with U = VA. The
+    parameters are the *displacements* `Hidden(W, V)` of the hidden weights from their initialisation, neurons as
+    columns and the bias as the last row; A stays as it is. Make one with `ResNet.theory` or `ResNet.experiment`.
+
+    Attributes:
+        W0: The initial weights of the first layer, (d+1) × m.
+        V0: The initial weights of the second layer, (k+1) × m.
+        A: The output matrix, k × m, which is not trained.
 
     >>> net = ResNet.experiment(dim=3, outputs=2, width=8, key=jax.random.key(0))
     >>> net(net.origin, jnp.ones((5, 3))).shape, net.origin.V.shape
@@ -83,9 +91,21 @@ class ResNet(_Sized):
         sigma_w: float | int | None = None,
         key: Key[Array, ""],
     ) -> "ResNet":
-        """A from N(0, 1/m), W⁽⁰⁾ from N(0, σ_w²), V⁽⁰⁾ from N(0, σ_v²/m): Section 6.
+        """Draw the initialisation of Section 6: A from N(0, 1/m), W⁽⁰⁾ from N(0, σ_w²) and V⁽⁰⁾ from N(0, σ_v²/m).
 
-        Table 1 has σ_w = m^{−1/8}, taken unless told, and σ_v = 1/τ_v², which depends on the target.
+        Args:
+            dim: The number of inputs d.
+            outputs: The number of outputs k.
+            width: The number of neurons m of each hidden layer.
+            sigma_v: σ_v. Table 1 has 1/τ_v², which depends on the target.
+            sigma_w: σ_w, by default the m^{−1/8} of Table 1.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            The network.
+
+        Raises:
+            InputError: If a size is no positive whole number, or a σ not positive and finite.
         """
         _check_sizes(dim, outputs, width, key)
         sigma_w = width**-0.125 if sigma_w is None else sigma_w
@@ -97,41 +117,98 @@ class ResNet(_Sized):
 
     @classmethod
     def experiment(cls, *, dim: int, outputs: int, width: int, key: Key[Array, ""]) -> "ResNet":
-        """A and V⁽⁰⁾ from N(0, 1/m), W⁽⁰⁾ from N(0, 1/d), biases alike: Appendix A.
+        """Draw the initialisation of Appendix A: A and V⁽⁰⁾ from N(0, 1/m), W⁽⁰⁾ from N(0, 1/d), biases alike.
 
         The paper prints N(1, 1/m), with which outputs are of size 10⁵ and more, where it wants them of size 1.
+
+        Args:
+            dim: The number of inputs d.
+            outputs: The number of outputs k.
+            width: The number of neurons m of each hidden layer.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            The network.
+
+        Raises:
+            InputError: If a size is no positive whole number.
         """
         _check_sizes(dim, outputs, width, key)
         return cls(*_draw(dim, outputs, width, outputs, 1 / math.sqrt(dim), 1 / math.sqrt(width), key))
 
     @property
     def entry(self) -> Float[Array, "d1 m"]:
+        """The initial weights W⁽⁰⁾ of the first layer."""
         return self.W0
 
     @property
     def origin(self) -> Hidden:
-        """W = V = 0: the network at its initialisation."""
+        """The displacements W = V = 0: the network at its initialisation."""
         return Hidden(jnp.zeros_like(self.W0), jnp.zeros_like(self.V0))
 
     def first(self, params: Hidden, X: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """out₁ on a batch, what the residual link carries. Time O(nm(d + k))."""
+        """Evaluate out₁, what the residual link carries, on a batch. Time O(nm(d + k)).
+
+        Args:
+            params: The displacements W and V.
+            X: The inputs, one a row.
+
+        Returns:
+            out₁(x) of every input.
+        """
         return _combine(self.A, self._layers(params, X)[0])
 
     def features(self, params: Hidden, X: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """What A acts on, with U = VA held where it is: out = A · features."""
+        """Evaluate what A acts on: out = A · features, with U = VA held where it is. Time O(nm(d + 2k)).
+
+        With another output matrix on these features a network is what the paper calls "(last)".
+
+        Args:
+            params: The displacements W and V.
+            X: The inputs, one a row.
+
+        Returns:
+            The sum of both hidden layers for every input.
+        """
         first, second = self._layers(params, X)
         return first + second
 
     def __call__(self, params: Hidden, X: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """The outputs on a batch. Time O(nm(d + 2k)), memory O(nm)."""
+        """Evaluate the network on a batch. Time O(nm(d + 2k)), memory O(nm).
+
+        Args:
+            params: The displacements W and V.
+            X: The inputs, one a row.
+
+        Returns:
+            out(x) of every input.
+
+        Raises:
+            InputError: If a displacement or X has another shape; broadcasting would move all neurons alike.
+        """
         return _combine(self.A, self.features(params, X))
 
     def entering(self, params: Hidden, X: Float[Array, "n d"]) -> tuple[Float[Array, "n d"], Float[Array, "n k"]]:
-        """What enters each trained layer, without the 1 of its bias: x, and out₁."""
+        """Evaluate what enters each trained layer, without the 1 of its bias.
+
+        Args:
+            params: The displacements W and V.
+            X: The inputs, one a row.
+
+        Returns:
+            x, and out₁(x).
+        """
         return X, self.first(params, X)
 
     def direct(self, params: Hidden) -> "DirectResNet":
-        """The same function in the form (2.1): U⁽⁰⁾ = (V⁽⁰⁾ + V)A. Time O(m²k), memory O(m²)."""
+        """Write the same function in the form (2.1), with U⁽⁰⁾ = (V⁽⁰⁾ + V)A. Time O(m²k), memory O(m²).
+
+        Args:
+            params: The displacements W and V at which the new network starts.
+
+        Returns:
+            The network whose U is itself trained.
+        """
         _check_shapes(params, (self.W0, self.V0))
         V = self.V0 + params.V
         U = jnp.matmul(self.A.T, V[:-1], precision=jax.lax.Precision.HIGHEST)
@@ -184,9 +261,16 @@ class DirectResNet(_Sized):
 
 
 class FullyConnected(_Sized):
-    """A ReLU network without residual links: A σ(W(x, 1)) with two layers, A σ(U(σ(W(x, 1)), 1)) with three.
+    """A ReLU network without residual links, of which all hidden layers are trained: the peer of `ResNet`.
 
-    Its parameters are a tuple, a displacement for each hidden layer.
+        out(x) = A σ(W(x, 1))  with two layers,        out(x) = A σ(U(σ(W(x, 1)), 1))  with three
+
+    Allen-Zhu & Li (2019), Appendix A. The parameters are a tuple, a *displacement* from the initialisation for each
+    hidden layer, neurons as columns and the bias as the last row. Make one with `FullyConnected.experiment`.
+
+    Attributes:
+        hidden0: The initial weights of every hidden layer, (d+1) × m of the first and (m+1) × m of the others.
+        A: The output matrix, k × m, which is not trained.
 
     >>> net = FullyConnected.experiment(dim=3, outputs=2, width=8, layers=3, key=jax.random.key(0))
     >>> net(net.origin, jnp.ones((5, 3))).shape, [W.shape for W in net.origin]
@@ -200,7 +284,23 @@ class FullyConnected(_Sized):
     def experiment(
         cls, *, dim: int, outputs: int, width: int, layers: int = 2, key: Key[Array, ""]
     ) -> "FullyConnected":
-        """A and later layers from N(0, 1/m), the first from N(0, 1/d), biases alike: Appendix A's "similar"."""
+        """Draw A and the later hidden layers from N(0, 1/m), the first from N(0, 1/d), biases alike.
+
+        Appendix A says no more than that the initialisation is "similar" to that of the residual network.
+
+        Args:
+            dim: The number of inputs d.
+            outputs: The number of outputs k.
+            width: The number of neurons m of each hidden layer.
+            layers: The number of layers with the output's, 2 or more.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            The network.
+
+        Raises:
+            InputError: If a size is no positive whole number, or `layers` below 2.
+        """
         check_count("layers", layers, least=2)
         _check_sizes(dim, outputs, width, key)
         first, *later, last = jax.random.split(key, layers)
@@ -210,6 +310,7 @@ class FullyConnected(_Sized):
 
     @property
     def entry(self) -> Float[Array, "d1 m"]:
+        """The initial weights of the first layer."""
         return self.hidden0[0]
 
     @property
@@ -218,13 +319,29 @@ class FullyConnected(_Sized):
         return tuple(jnp.zeros_like(W) for W in self.hidden0)
 
     def features(self, params: tuple[Float[Array, "_ m"], ...], X: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """What A acts on: the last hidden layer."""
+        """Evaluate what A acts on: the last hidden layer.
+
+        Args:
+            params: The displacement of each hidden layer.
+            X: The inputs, one a row.
+
+        Returns:
+            The m numbers of the last hidden layer for every input.
+        """
         return self._layers(params, X)[-1]
 
     def entering(
         self, params: tuple[Float[Array, "_ m"], ...], X: Float[Array, "n d"]
     ) -> tuple[Float[Array, "n _"], ...]:
-        """What enters each trained layer, without the 1 of its bias."""
+        """Evaluate what enters each trained layer, without the 1 of its bias.
+
+        Args:
+            params: The displacement of each hidden layer.
+            X: The inputs, one a row.
+
+        Returns:
+            x, and every hidden layer but the last.
+        """
         return tuple(self._layers(params, X)[:-1])
 
     def _layers(self, params: tuple[Float[Array, "_ m"], ...], X: Float[Array, "n d"]) -> list[Float[Array, "n _"]]:
@@ -237,7 +354,18 @@ class FullyConnected(_Sized):
         return found
 
     def __call__(self, params: tuple[Float[Array, "_ m"], ...], X: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """The outputs on a batch. Time O(nm(d + (layers − 2)m + k)), memory O(nm)."""
+        """Evaluate the network on a batch. Time O(nm(d + (layers − 2)m + k)), memory O(nm).
+
+        Args:
+            params: The displacement of each hidden layer.
+            X: The inputs, one a row.
+
+        Returns:
+            out(x) of every input.
+
+        Raises:
+            InputError: If a displacement or X has another shape; broadcasting would move all neurons alike.
+        """
         return _combine(self.A, self.features(params, X))
 
 

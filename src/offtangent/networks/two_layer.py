@@ -22,7 +22,20 @@ from offtangent.special.activations import Activation
 
 
 class TwoLayer(eqx.Module):
-    """A two-layer network at its initialisation; `net(W, X)` is its output at W₀ + W.
+    """A two-layer network at its initialisation, of which only the first layer is trained.
+
+        f(W; x) = m^{-1/2} Σ_r a_r σ((w_{0,r} + w_r)ᵀx)
+
+    Arora et al. (2019), Section 3.1; Bai & Lee (2020), eq. (1); Nichani, Bai & Lee (2022), Section 2. The parameters
+    are the *displacement* W from the initial weights W₀, a matrix of d × m whose columns are neurons: `net(W, X)` is
+    the output at W₀ + W. Make one with `TwoLayer.gaussian` or `TwoLayer.symmetric`; an instance is a frozen pytree.
+
+    Attributes:
+        W0: The initial weights W₀, one column for each neuron.
+        a: The output weights, ±1, which are not trained.
+        activation: σ, as a `special.activations.Activation`.
+        paired: Whether neurons r and r + m/2 start equal, with opposite signs. They are then subtracted pair by pair,
+            so that they cancel to the last bit at W = 0.
 
     >>> net = TwoLayer.symmetric(dim=3, width=8, activation="softplus", key=jax.random.key(0))
     >>> float(abs(net(net.origin, jnp.ones((2, 3)))).max())
@@ -44,7 +57,21 @@ class TwoLayer(eqx.Module):
         activation: str | Activation | Callable[..., Array] = "relu",
         key: Key[Array, ""],
     ) -> "TwoLayer":
-        """Columns of W₀ from N(0, κ²I) with κ = `scale`, signs a_r = ±1 at random: Arora et al., eq. (1)."""
+        """Draw the initialisation of Arora et al. (2019), eq. (1): w_r ~ N(0, κ²I) and a_r uniform on {−1, +1}.
+
+        Args:
+            dim: The number of inputs d.
+            width: The number of neurons m.
+            scale: The standard deviation κ of the initial weights.
+            activation: σ: a name such as "relu", an `Activation`, or a function, as `special.activation` takes them.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            The network.
+
+        Raises:
+            InputError: If a size is no positive whole number, `scale` not positive and finite, or σ unknown.
+        """
         _check_sizes(dim, width)
         check_key(key)
         check_real("scale", scale)
@@ -65,11 +92,25 @@ class TwoLayer(eqx.Module):
         activation: str | Activation | Callable[..., Array] = "relu",
         key: Key[Array, ""],
     ) -> "TwoLayer":
-        """Two equal halves with signs +1 and −1, so that the network starts at exactly zero.
+        """Draw two equal halves of neurons with signs +1 and −1, so that the network starts at exactly zero.
 
-        `law="gaussian"`: columns from N(0, B_x⁻²I) with B_x = `radius` of the inputs, so that w₀ᵀx ~ N(0, 1)
-        (Bai & Lee, eq. (3)). `law="sphere"`: columns uniform on the unit sphere (Nichani et al., Section 2),
-        where `radius` plays no part.
+        The first half is drawn independently and copied: w_{0,r} = w_{0,r+m/2}, with a_r = 1 and a_{r+m/2} = −1.
+
+        Args:
+            dim: The number of inputs d.
+            width: The number of neurons m, an even number.
+            law: "gaussian" draws columns from N(0, B_x⁻²I), so that w₀ᵀx ~ N(0, 1) for inputs of length B_x (Bai & Lee,
+                eq. (3)); "sphere" draws them uniformly from the unit sphere (Nichani et al., eqs. (8) and (9)).
+            radius: The length B_x of the inputs. It plays no part on the sphere.
+            activation: σ: a name such as "relu", an `Activation`, or a function, as `special.activation` takes them.
+            key: The JAX key that decides the draw.
+
+        Returns:
+            The network.
+
+        Raises:
+            InputError: If a size is no positive whole number, `width` odd, `radius` not positive and finite, or `law`
+                or σ unknown.
         """
         _check_sizes(dim, width)
         if width % 2:
@@ -90,19 +131,32 @@ class TwoLayer(eqx.Module):
 
     @property
     def dim(self) -> int:
+        """The number of inputs d."""
         return int(self.W0.shape[0])
 
     @property
     def width(self) -> int:
+        """The number of neurons m."""
         return int(self.W0.shape[1])
 
     @property
     def origin(self) -> Float[Array, "d m"]:
-        """W = 0: the network at its initialisation."""
+        """The displacement W = 0: the network at its initialisation."""
         return jnp.zeros_like(self.W0)
 
     def __call__(self, W: Float[Array, "d m"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
-        """The outputs on a batch. Time O(ndm), memory O(nm)."""
+        """Evaluate the network at the weights W₀ + W on a batch. Time O(ndm), memory O(nm).
+
+        Args:
+            W: The displacement, of the shape of W₀.
+            X: The inputs, one a row.
+
+        Returns:
+            f(W; x) of every input.
+
+        Raises:
+            InputError: If W or X has another shape; broadcasting would move all neurons alike.
+        """
         check_displacement(self.W0, W)
         check_batch(self, X)
         V = self.W0 + W
