@@ -14,10 +14,23 @@ from offtangent._errors import InputError
 
 @dataclass(frozen=True, repr=False)
 class Spectrum:
-    """r eigenpairs of an n × n symmetric matrix, the largest eigenvalue first.
+    """Eigenpairs of an n × n symmetric matrix A, the largest eigenvalue first: Avᵢ = λᵢvᵢ.
 
-    >>> Spectrum.of(np.array([[2.0, 1.0], [1.0, 2.0]])).values
+    There may be fewer than n of them, at one end of the spectrum. `Spectrum.of(matrix)` and `Gram.eigh` make one. What
+    depends on eigenvectors that are not known, the functions that take a spectrum say.
+
+    Attributes:
+        values: The r eigenvalues λᵢ, in float64, falling.
+        vectors: The eigenvectors vᵢ as orthonormal columns, n × r.
+        residuals: ‖Avᵢ − λᵢvᵢ‖ of each, where eigenpairs were found by iteration, else None: some eigenvalue of A lies
+            as near to λᵢ as that.
+        which: The end of the spectrum that they are, "largest" or "smallest", if they are not all.
+
+    >>> spectrum = Spectrum.of(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> spectrum.values
     array([3., 1.])
+    >>> spectrum.energy(np.array([1.0, 1.0])).round(12)  # (1, 1) lies along the first
+    array([2., 0.])
     """
 
     values: Float[np.ndarray, "r"]
@@ -33,9 +46,20 @@ class Spectrum:
         *,
         which: Literal["largest", "smallest"] = "largest",
     ) -> "Spectrum":
-        """All eigenpairs, or the k largest or smallest, of a dense symmetric matrix.
+        """Compute all eigenpairs, or the k largest or smallest, of a dense symmetric matrix.
 
         Time O(n³), memory 3n² floats; on a GPU when JAX's default device is one.
+
+        Args:
+            matrix: The matrix, in float64 or what becomes it.
+            k: How many eigenpairs are wanted; all by default.
+            which: Which k of them, "largest" or "smallest".
+
+        Returns:
+            The eigenpairs in float64.
+
+        Raises:
+            InputError: If the matrix has NaN or infinite entries, or `k` is not between 1 and n.
         """
         n = matrix.shape[0]
         if k is not None and not 1 <= k <= n:
@@ -64,10 +88,18 @@ class Spectrum:
         *,
         which: Literal["largest", "smallest"] = "largest",
     ) -> "Spectrum":
-        """The best eigenpairs within an orthonormal basis Q, given AQ (Rayleigh-Ritz), with their residuals.
+        """Compute the best eigenpairs within a subspace, with their residuals (Rayleigh–Ritz). Time O(nr²).
 
-        Each value lies within its residual of an eigenvalue of A, and, where that one stands apart, within the
-        residual squared over the gap. Time O(nr²).
+        Each value lies within its residual of an eigenvalue of A, and, where that one stands apart, within the residual
+        squared over the gap.
+
+        Args:
+            basis: An orthonormal basis Q of the subspace, as columns.
+            product: AQ.
+            which: The end of the spectrum that the subspace is near to, "largest" or "smallest".
+
+        Returns:
+            The r eigenpairs of the subspace.
         """
         core = basis.T @ product
         values, turn = scipy.linalg.eigh((core + core.T) / 2)
@@ -82,7 +114,17 @@ class Spectrum:
         return len(self.values) == len(self.vectors)
 
     def energy(self, y: Float[np.ndarray, "n"]) -> Float[np.ndarray, "r"]:
-        """(vᵢᵀy)², what each known eigenvector holds of y."""
+        """Compute (vᵢᵀy)², what each known eigenvector holds of y. Time O(nr).
+
+        Args:
+            y: A vector of n entries, such as labels.
+
+        Returns:
+            The r energies; with all eigenpairs they add up to ‖y‖².
+
+        Raises:
+            InputError: If y has another length or entries that are NaN or infinite.
+        """
         y = np.asarray(y, np.float64)
         if y.shape != (len(self.vectors),):
             raise InputError(
@@ -97,7 +139,18 @@ class Spectrum:
         return f"Spectrum({len(self.values)} of {len(self.vectors)} eigenpairs, {ends})"
 
     def share(self, y: Float[np.ndarray, "n"], top: int) -> float:
-        """The fraction of ‖y‖² in the span of the `top` largest eigenvectors."""
+        """Compute the fraction of ‖y‖² in the span of the first eigenvectors. Time O(nr).
+
+        Args:
+            y: A vector of n entries, such as labels; not zero.
+            top: How many of the known eigenvectors, those with the largest eigenvalues.
+
+        Returns:
+            Σ_{i ≤ top} (vᵢᵀy)² / ‖y‖², between 0 and 1.
+
+        Raises:
+            InputError: If y is zero or of another length, or fewer than `top` eigenvectors are known.
+        """
         if not 0 <= top <= len(self.values):
             raise InputError(f"top={top}: {len(self.values)} eigenvectors are known.")
         y = np.asarray(y, np.float64)

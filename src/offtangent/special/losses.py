@@ -23,14 +23,29 @@ Pointwise = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class Loss:
-    """An elementwise loss ℓ(y, z), with its derivatives in z. Hashable, so it can be a static field of a module.
+    """An elementwise loss ℓ(y, z) of a label y and an output z, with its derivatives in z.
 
-    A loss of one's own is `Loss("name", function)`, written in jax.numpy; its derivatives come from autodiff.
+    The module has `logistic` (log(1 + e^{−yz})), `soft_hinge`, `squared` ((y − z)²/2) and `pseudo_huber` (√(1 + (y −
+    z)²) − 1) ready made. A loss of one's own is `Loss("mine", function)`. Bai & Lee (2020), Section 2, ask of a loss
+    that ℓ(y, 0) ≤ 1 and that it is convex and 1-Lipschitz in z, with second and third derivatives within [−1, 1];
+    `theory.bai_lee.contract.loss_contract` looks whether it is. A loss is hashable, so that it can be a static field of
+    a module. An evaluation costs O(1) elementwise operations; a derivative of order k up to O(2^k) by nested autodiff.
+
+    Args:
+        name: What messages call it.
+        function: ℓ(y, z), written in jax.numpy, elementwise.
+        labels: The labels for which the contract is to hold.
+        signed: Whether ℓ is a function of yz, for labels −1 and +1 and no others.
+        formula: `formula(order, y, z)`, the closed form of ∂^order ℓ/∂z^order for order ≥ 1; without it, nested
+            autodiff.
 
     >>> logistic
     Loss(name='logistic', labels=(-1.0, 1.0))
-    >>> float(logistic(1.0, 0.0)), float(logistic.derivative(1)(1.0, 0.0))
-    (0.6931471824645996, -0.5)
+    >>> float(logistic.derivative(1)(1.0, 0.0))
+    -0.5
+    >>> absolute = Loss("absolute", lambda y, z: jnp.abs(y - z))
+    >>> float(absolute(1.0, 3.0)), float(absolute.derivative(1)(1.0, 3.0))
+    (2.0, 1.0)
     """
 
     name: str
@@ -41,11 +56,29 @@ class Loss:
     formula: Callable[[int, Array, Array], Array] | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, y: Float[ArrayLike, "*y"], z: Float[ArrayLike, "*z"]) -> Float[Array, "*shape"]:
-        """ℓ(y, z); y and z broadcast."""
+        """Evaluate ℓ(y, z).
+
+        Args:
+            y: The labels.
+            z: The outputs; y and z broadcast.
+
+        Returns:
+            ℓ of every pair, in the dtype of z.
+        """
         return self.function(jnp.asarray(y), jnp.asarray(z))
 
     def derivative(self, order: int) -> Callable[[ArrayLike, ArrayLike], Array]:
-        """∂^order ℓ/∂z^order as an elementwise function of (y, z)."""
+        """Make the derivative ∂^order ℓ/∂z^order.
+
+        Args:
+            order: Its order, 0 or more.
+
+        Returns:
+            An elementwise function of (y, z).
+
+        Raises:
+            InputError: If `order` is negative; when the function is called, if this derivative does not exist.
+        """
         k = operator.index(order)
         if k < 0:
             raise InputError(f"derivative({k}): the order must be 0 or more.")
