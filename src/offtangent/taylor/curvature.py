@@ -58,7 +58,7 @@ class Certificate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """It contains an eigenvalue; λ_min is no larger than its upper end, nor than `curvature`."""
+        """An interval that contains an eigenvalue; λ_min is no larger than its upper end, nor than `curvature`."""
         return self.curvature - self.residual, self.curvature + self.residual
 
     def stationary(self, *, gradient: float, curvature: float) -> bool:
@@ -75,12 +75,33 @@ def certificate(
     delta: float = 1e-3,
     most: int = 300,
 ) -> Certificate:
-    """Gradient norm and smallest Hessian eigenvalue of `loss` at `params`, in the dtype of the parameters.
+    """Compute the norm of a loss's gradient and the smallest eigenvalue λ_min of its Hessian at a point.
 
-    Lanczos stops once `lowest` is within `tol` times the size of the Hessian (its largest Ritz value in absolute value)
-    of the smallest Ritz value, or after `most` products; up to 64 parameters the whole Hessian is formed instead. A
-    product costs about three gradients; each step keeps one vector of the parameters' size on the host, in float64.
-    Leaves that hold no floating-point numbers stay as they are. The loss must be twice differentiable at `params`.
+    They tell whether the point is second-order stationary. Bai & Lee (2020), Section 4: where ∇L = 0 and ∇²L ⪰ 0, the
+    loss is near its best. λ_min is found by Lanczos, through products with the Hessian alone. `curvature` = vᵀHv ≥
+    λ_min is proven, `lowest` ≤ λ_min holds with probability 1 − δ over the start; the module's docstring says why. Up
+    to 64 parameters the whole Hessian is formed instead.
+
+    Products are computed in the dtype of the parameters: in float32 they carry errors of about 10⁻⁷ of the largest
+    eigenvalue. A product costs about three gradients; each step keeps one vector of the parameters' size on the host,
+    in float64.
+
+    Args:
+        loss: A function of the parameters, twice differentiable there, which returns one number.
+        params: The point, any pytree. Leaves that hold no floating-point numbers stay as they are.
+        key: The JAX key of the random start.
+        tol: Lanczos stops once `lowest` is within `tol` times the size of the Hessian (its largest Ritz value in
+            absolute value) of the smallest Ritz value.
+        delta: The probability δ with which `lowest` may fail.
+        most: The most products of Lanczos.
+
+    Returns:
+        The certificate, with `value`, `gradient_norm`, `curvature`, `lowest`, the unit vector `direction` of the
+        curvature found, and `stationary(gradient=..., curvature=...)`.
+
+    Raises:
+        InputError: If the parameters hold no floating-point numbers, the loss returns no single number, or its gradient
+            or Hessian is not finite here.
 
     >>> saddle = lambda w: w[0] ** 2 - 0.5 * w[1] ** 2
     >>> found = certificate(saddle, jnp.zeros(2), key=jax.random.key(0))
@@ -247,16 +268,31 @@ class Sharpness:
 def sharpness(
     objective: Callable[[Any], Array], params: PyTree, *, key: Key[Array, ""], tol: float = 1e-3
 ) -> Sharpness:
-    """λ_max of ∇²objective at `params`, by Lanczos (ARPACK) on Hessian-vector products.
+    """Compute λ_max, the largest eigenvalue of an objective's Hessian ∇²f(θ) at a point.
 
-    Stops when the residual is below about `tol`·λ. A product costs about three gradients; a dozen vectors of the
-    parameters' size are kept on the host, in float64. Unlike power iteration it does not settle on an eigenvalue
-    that is large and negative. Leaves that hold no floating-point numbers stay as they are. Compiled once for each
-    objective (the same object) and the shapes of its parameters.
+    Gradient descent is stable there below the learning rate 2/λ_max. λ_max is found by Lanczos (ARPACK) on
+    Hessian-vector products, which stops when the residual is below about `tol`·λ. Unlike power iteration this does not
+    settle on an eigenvalue that is large and negative. A product costs about three gradients; a dozen vectors of the
+    parameters' size are kept on the host, in float64. It is compiled once for each objective (the same object) and the
+    shapes of its parameters.
+
+    Args:
+        objective: A function of the parameters, twice differentiable there, which returns one number.
+        params: The point, any pytree. Leaves that hold no floating-point numbers stay as they are.
+        key: The JAX key of the random start.
+        tol: The relative accuracy wanted of λ_max.
+
+    Returns:
+        λ_max as `value`, with its `residual` ‖Hv − λv‖, the number of `products`, and `largest_stable_rate` = 2/λ_max.
+        NaN where the products are, or where ARPACK does not converge.
+
+    Raises:
+        InputError: If the parameters hold no floating-point numbers, or the objective returns no single number.
 
     >>> bowl = lambda w: 2.0 * w[0] ** 2 + 0.5 * w[1] ** 2 + 0.1 * w[2] ** 2 + w[3] ** 2
-    >>> round(sharpness(bowl, jnp.zeros(4), key=jax.random.key(0)).value, 3)
-    4.0
+    >>> found = sharpness(bowl, jnp.zeros(4), key=jax.random.key(0))
+    >>> round(found.value, 3), round(found.largest_stable_rate, 3)
+    (4.0, 0.5)
     """
     moving, fixed = eqx.partition(params, eqx.is_inexact_array_like)
     moving = jax.tree.map(jnp.asarray, moving)

@@ -4,9 +4,9 @@ Around θ₀, with Δ = θ − θ₀,
 
     f(θ; x) = Σ_k f^{(k)}(Δ; x) + …,      f^{(k)}(Δ; x) = (1/k!) D^k f(θ₀; x)[Δ, …, Δ].
 
-Bai & Lee (2020), Section 2; the order-k model is that of Taylorized training (Bai et al. 2020). One nested jvp gives
-all terms: the tangent of D^{k−1}f in the direction Δ is D^k f. XLA merges what the levels share, so its run time grows
-far slower than 2^k, and unlike `jax.experimental.jet` it knows every primitive that has a derivative.
+Bai & Lee (2020), Sections 3 and 6; the order-k model is that of Taylorized training (Bai et al. 2020). One nested jvp
+gives all terms: the tangent of D^{k−1}f in the direction Δ is D^k f. XLA merges what the levels share, so its run time
+grows far slower than 2^k, and unlike `jax.experimental.jet` it knows every primitive that has a derivative.
 """
 
 import math
@@ -91,20 +91,38 @@ def _one_more(lower: Callable[[PyTree], tuple[Array, ...]], delta: PyTree) -> Ca
 
 
 def expand(f: Network, params0: PyTree, order: int) -> TaylorModel:
-    """The Taylor polynomial of f(params, x) around `params0`, for any network and any pytree of parameters.
+    """Expand a network f(params, x) in its parameters around θ₀: the Taylor polynomial, term by term.
 
-    `f` takes a batch x, whose first axis counts samples, and returns (n,) or (n, k); batch norm and dropout in
-    evaluation mode, with the running statistics kept in f: every floating-point number among the parameters counts as
-    trained (docs/taylor.md has the lines for Flax and Equinox). For `networks.TwoLayer` the terms are in closed form,
-    and an order beyond the derivatives of its activation is refused; a deep ReLU network's higher terms are those of
-    the linear pieces around `params0`.
+        f(θ; x) = Σ_k f^{(k)}(Δ; x) + …,      f^{(k)}(Δ; x) = (1/k!) D^k f(θ₀; x)[Δ, …, Δ],      Δ = θ − θ₀
+
+    Bai & Lee (2020), Sections 3 and 6; to train the sum up to order k is the Taylorized training of Bai et al. (2020).
+    It works for any network and any pytree of parameters, by nested forward derivatives. For `networks.TwoLayer` the
+    terms are in closed form, and `model.on(X)` keeps what never changes on fixed inputs. A deep ReLU network's higher
+    terms are those of the linear pieces around `params0`.
 
     Time: 1 + order·(order + 1)/2 evaluations of f at most; XLA shares most of it. Memory that of f, order + 1 times.
 
+    Args:
+        f: The network, a function of parameters and of a batch x, whose first axis counts samples; it returns (n,) or
+            (n, k). Batch norm and dropout are in evaluation mode, with the running statistics kept in f: every
+            floating-point number among the parameters counts as trained (docs/taylor.md has the lines for Flax and
+            Equinox).
+        params0: The parameters θ₀ to expand around. Leaves that hold no floating-point numbers stay as they are.
+        order: The highest order k, from 0 to 30.
+
+    Returns:
+        The model: `model(params, x)` is the sum of `model.terms(params, x)`, which are f^{(0)}, …, f^{(order)}, each
+        with the shape of f's output; `model.origin` is θ₀. It is a pytree; jit, grad and vmap it as f itself.
+
+    Raises:
+        InputError: If `order` is out of range, f no function, or the parameters hold nothing to expand in or NaN; for a
+            `TwoLayer`, if its activation has no derivative of this order. What is wrong with x or with f's output, the
+            model says when it is called.
+
     >>> import jax.numpy as jnp
     >>> model = expand(lambda w, x: jnp.exp(x @ w), jnp.zeros(1), order=3)
-    >>> [float(term[0]) for term in model.terms(jnp.ones(1), jnp.full((1, 1), 2.0))]
-    [1.0, 2.0, 2.0, 1.3333333730697632]
+    >>> [round(float(term[0]), 6) for term in model.terms(jnp.ones(1), jnp.full((1, 1), 2.0))]  # of e²: 2^k/k!
+    [1.0, 2.0, 2.0, 1.333333]
     """
     check_order(order)
     check_function(f)
@@ -117,5 +135,26 @@ def expand(f: Network, params0: PyTree, order: int) -> TaylorModel:
 
 
 def linearise(f: Network, params0: PyTree) -> TaylorModel:
-    """`expand(f, params0, 1)`: the network's tangent space, where it is the model of its tangent kernel."""
+    """Linearise a network f(params, x) in its parameters: `expand(f, params0, 1)`.
+
+        f(θ₀; x) + ⟨∂f(θ₀; x)/∂θ, θ − θ₀⟩
+
+    is linear in θ: training it is regression with the network's tangent kernel, which is `kernels.empirical_ntk` at θ₀.
+    Time two evaluations of f at most, memory that of f twice.
+
+    Args:
+        f: The network, a function of parameters and of a batch x, as for `expand`.
+        params0: The parameters θ₀ to linearise at.
+
+    Returns:
+        The model, with `model.terms(params, x)` for its constant and its linear part.
+
+    Raises:
+        InputError: As `expand` does.
+
+    >>> import jax.numpy as jnp
+    >>> model = linearise(lambda w, x: jnp.square(x @ w), jnp.array([1.0]))
+    >>> model(jnp.array([3.0]), jnp.ones((1, 1)))  # 1 + 2·(3 − 1), of the square of w at 1
+    Array([5.], dtype=float32)
+    """
     return expand(f, params0, 1)
