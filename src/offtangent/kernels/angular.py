@@ -24,14 +24,31 @@ Series = Callable[[int], Float[np.ndarray, " terms"]]
 
 @dataclass(frozen=True)
 class AngularKernel:
-    """A kernel k(‖x‖, ‖x'‖, θ). `of_pair(pair, xp)` gives it, written with `xp` = numpy or jax.numpy.
+    """A kernel k(‖x‖, ‖x'‖, θ) that sees two inputs only through their lengths and the angle θ between them.
 
-    `kernel(X1, X2)` is jittable, in the dtype of its inputs. `kernel.exact(X1, X2)` works on the host in
-    float64 and is accurate to rounding at every angle. `kernel.diag(X)` is the diagonal of either.
+    `kernels.relu_hidden` is one, the H∞ of Arora et al. (2019), eq. (3): for a two-layer ReLU network of infinite
+    width, of which the hidden layer is trained,
 
-    A kernel with a `degree` α is homogeneous, k = (‖x‖‖x'‖)^α g(cos θ), and `series(terms)` gives the Taylor
-    coefficients a_0, …, a_{terms−1} of g, all ≥ 0. Equal by name and parameters, and hashable, so that it may be a
+        k(x, x') = E_{w ~ N(0, I)}[xᵀx' 1{wᵀx ≥ 0} 1{wᵀx' ≥ 0}] = xᵀx' (π − θ) / 2π
+
+    `kernel(X1, X2)` is jittable, in the dtype of its inputs. `kernel.exact(X1, X2)` works on the host in float64 and is
+    accurate to rounding at every angle. `kernel.diag(X)` is the diagonal of either. A kernel with a `degree` α is
+    homogeneous, k = (‖x‖‖x'‖)^α g(cos θ). Kernels are equal by name and parameters, and hashable, so that one may be a
     static argument of `jax.jit`.
+
+    Attributes:
+        name: What it is called, with its parameters.
+        of_pair: `of_pair(pair, xp)` gives its values on a `kernels.pairs.Pair`, written with `xp` = numpy or jax.numpy.
+        series: Of a homogeneous kernel, `series(terms)` gives the Taylor coefficients a_0, …, a_{terms−1} of g, all ≥
+            0.
+        degree: The degree α of homogeneity, with `series`; None where there is none.
+
+    >>> from offtangent.kernels import relu_hidden
+    >>> relu_hidden.exact(np.array([[2.0, 0.0], [1.0, 1.0]])).round(12)  # 4/2, 2/2, and 2 (π − π/4) / 2π
+    array([[2.  , 0.75],
+           [0.75, 1.  ]])
+    >>> relu_hidden.name, relu_hidden.degree
+    ('relu_hidden', 1.0)
     """
 
     name: str
@@ -50,7 +67,18 @@ class AngularKernel:
         *,
         precision: jax.lax.PrecisionLike = jax.lax.Precision.HIGHEST,
     ) -> Float[Array, "p q"]:
-        """K(X1, X2). Time O(pqd), memory O(pq). Near cosine ±1 the angle carries an error of √(2ε)."""
+        """Compute K(X1, X2) in the dtype of the inputs; it may be traced. Time O(pqd), memory O(pq).
+
+        Near cosine ±1 the angle carries an error of √(2ε).
+
+        Args:
+            X1: p inputs, one a row.
+            X2: q inputs, one a row.
+            precision: That of the inner products, as `jax.numpy.matmul` takes it.
+
+        Returns:
+            k(x, x') of every row of X1 with every row of X2.
+        """
         return self.of_polar(*polar(X1, jnp), *polar(X2, jnp), precision=precision)
 
     def of_polar(
@@ -62,11 +90,29 @@ class AngularKernel:
         *,
         precision: jax.lax.PrecisionLike = jax.lax.Precision.HIGHEST,
     ) -> Float[Array, "p q"]:
-        """K of rows given by directions and lengths, as `pairs.polar` finds them once for many blocks."""
+        """Compute K of rows given by directions and lengths, as `pairs.polar` finds them once for many blocks.
+
+        Args:
+            U: p directions, of length 1.
+            r: Their lengths, as a column.
+            V: q directions, of length 1.
+            s: Their lengths, as a column.
+            precision: That of the inner products, as `jax.numpy.matmul` takes it.
+
+        Returns:
+            k of every pair.
+        """
         return jnp.asarray(self.of_pair(pair_of(U, r, V, s, precision=precision), jnp))
 
     def diag(self, X: Float[AnyArray, "n d"]) -> Float[AnyArray, " n"]:
-        """k(x, x) of every row, with the angle exactly 0. JAX in, JAX out; NumPy in, NumPy float64 out. Time O(nd)."""
+        """Compute k(x, x) of every row, with the angle exactly 0. Time O(nd).
+
+        Args:
+            X: The inputs, one a row: of JAX, or of NumPy.
+
+        Returns:
+            The diagonal: of JAX in the dtype of X where X is of JAX, else of NumPy in float64.
+        """
         xp = jnp if isinstance(X, jax.Array) else np
         r = polar(X if xp is jnp else check_inputs(X), xp)[1][:, 0]
         zero = xp.where(r == 0, xp.ones_like(r), xp.zeros_like(r))  # the cosine of a zero row counts as 0
@@ -76,7 +122,18 @@ class AngularKernel:
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None
     ) -> Float[np.ndarray, "p q"]:
-        """K(X1, X2), or the symmetric K(X1, X1), in float64. Time O(pqd), memory pq floats."""
+        """Compute K(X1, X2) on the host in float64, accurate to rounding at every angle. Time O(pqd), memory pq floats.
+
+        Args:
+            X1: p inputs, one a row.
+            X2: q inputs, one a row; by default X1, and K is then symmetric to the last bit.
+
+        Returns:
+            k(x, x') of every row of X1 with every row of X2.
+
+        Raises:
+            InputError: If the inputs are no tables of finite numbers, or differ in their number of columns.
+        """
         U, r = polar(check_inputs(X1), np)
         V, s = (U, r) if X2 is None else polar(check_inputs(X2), np)
         if V.shape[1] != U.shape[1]:

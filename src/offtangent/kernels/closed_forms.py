@@ -53,6 +53,8 @@ def _tensor_square(pair: Pair, xp: ModuleType) -> Any:  # noqa: ARG001
 
 
 relu_hidden = AngularKernel("relu_hidden", _relu_hidden, series.relu_hidden, 1.0)
+"""The tangent kernel xᵀx' (π − θ) / 2π of a two-layer ReLU network of infinite width whose hidden layer is trained: the
+H∞ of Arora et al. (2019), eq. (3). How a kernel is called, `kernels.angular.AngularKernel` says."""
 relu_output = AngularKernel("relu_output", _relu_output, series.relu_output, 1.0)
 relu_both = AngularKernel("relu_both", _relu_both, series.relu_both, 1.0)
 relu3_hidden = AngularKernel("relu3_hidden", _relu3_hidden, series.relu3_hidden, 3.0)
@@ -98,7 +100,18 @@ class _Gaussian:
 
 
 def gaussian(width: float = 1.0) -> AngularKernel:
-    """exp(−‖x − x'‖² / 2width²).
+    """Make the Gaussian kernel k(x, x') = exp(−‖x − x'‖² / 2width²).
+
+    It depends on lengths and angle alone, since ‖x − x'‖² = (‖x‖ − ‖x'‖)² + 2‖x‖‖x'‖(1 − cos θ). Time O(d) an entry.
+
+    Args:
+        width: The distance at which k is exp(−1/2).
+
+    Returns:
+        The kernel: `kernel(X1, X2)`, `kernel.exact(X1, X2)`, `kernel.diag(X)`.
+
+    Raises:
+        InputError: If `width` is not positive and finite.
 
     >>> gaussian(2.0).exact(np.array([[0.0], [2.0]])).round(6)
     array([[1.      , 0.606531],

@@ -106,10 +106,33 @@ class ConvolutionalKernel:
 def convolutional(
     depth: int, *, patch: int, weight: float | int = 1.0, bias: float | int = 0.0, kind: str = "ntk"
 ) -> ConvolutionalKernel:
-    """The kernel of a convolutional ReLU network with `depth` hidden layers: tangent ("ntk") or conjugate ("nngp").
+    """Make the kernel of a one-dimensional convolutional ReLU network of infinite width with `depth` hidden layers.
 
-    Its positions are the coordinates of an input, around a circle; each neuron sees `patch` of them. `weight` and
-    `bias` are standard deviations, as in `deep`. Time O(d · patch · depth) an entry.
+    The positions are the d coordinates of an input, around a circle; each neuron sees `patch` of them, and nothing is
+    pooled in the end (Arora et al. 2019, "On exact computation with an infinitely wide neural net", Section 4). With
+    Σ_p the covariance at position p between two inputs, A_p and B_p the moments E[σσ] and E[σ'σ'] under it, o over a
+    patch of q,
+
+        Σ¹_p = Θ¹_p = weight² (d/q) Σ_o x_{p+o} x'_{p+o} + bias²
+        Σˡ⁺¹_p = (weight²/q) Σ_o A_{p+o} + bias²,     Θˡ⁺¹_p = Σˡ⁺¹_p + (weight²/q) Σ_o B_{p+o} Θˡ_{p+o}
+        conjugate  weight² mean_p A_p + bias²,        tangent  weight² mean_p (A_p + B_p Θ_p) + bias²
+
+    With a patch of all d positions they are the kernels of `deep`. Time O(d · patch · depth) an entry.
+
+    Args:
+        depth: The number of hidden layers, that is of activations.
+        patch: The number q of positions that a neuron sees, no more than an input has.
+        weight: The standard deviation of all weights, as in `deep`.
+        bias: The standard deviation of all biases, 0 for none.
+        kind: "ntk" for the tangent kernel, with all layers trained, or "nngp" for the conjugate one, with the last
+            alone.
+
+    Returns:
+        The kernel: `kernel(X1, X2)`, `kernel.exact(X1, X2)`, `kernel.diag(X)`.
+
+    Raises:
+        InputError: If a size is out of range or `kind` unknown; when the kernel is called, if inputs have fewer
+            positions than a patch.
 
     >>> convolutional(1, patch=2, kind="nngp").exact(np.eye(2)).round(6)  # one patch is all: that of deep(1)
     array([[0.5     , 0.159155],

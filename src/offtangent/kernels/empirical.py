@@ -30,9 +30,14 @@ HIGHEST = jax.lax.Precision.HIGHEST
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TangentKernel:
-    """The empirical NTK of f at `params` on inputs X: an operator, and the matrix in three forms.
+    """The tangent kernel of f at `params` on inputs X: an operator, and the matrix in three forms.
 
     `K @ v` takes and gives arrays shaped like f's outputs, (n,) or (n, k), or with one more axis for many vectors.
+
+    Attributes:
+        f: The network, a function of parameters and of a batch.
+        params: Its parameters.
+        X: The inputs.
     """
 
     f: Callable[..., Any]
@@ -58,7 +63,17 @@ class TangentKernel:
         return f"TangentKernel({_count(self.params)} parameters, outputs {self.outputs})"
 
     def __matmul__(self, v: Float[Array | np.ndarray, "n *rest"]) -> Float[Array, "n *rest"]:
-        """J(Jᵀv), in the dtype of f. Time: two passes through the network a vector, memory that of one block."""
+        """Compute J(Jᵀv), in the dtype of f. Time: two passes through the network a vector, memory that of one block.
+
+        Args:
+            v: A vector shaped like f's outputs, or many along one more axis.
+
+        Returns:
+            The product, shaped like v.
+
+        Raises:
+            InputError: If v has another shape.
+        """
         v = jnp.asarray(v)
         if v.shape == self.outputs:
             return _product(self.f, self.params, self.X, v)
@@ -70,31 +85,70 @@ class TangentKernel:
         )
 
     def dense(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p *kk"]:
-        """K(X, X2), by default K(X, X): (n, p) for one output, (n, p, k, k) for k of them.
+        """Compute K(X, X2). Time O(npk²P) for P parameters, and k passes a sample through the network.
 
-        Time O(npk²P) for P parameters, and k passes a sample through the network.
+        Args:
+            X2: Other inputs, by default X.
+
+        Returns:
+            A matrix of (n, p) for one output, an array of (n, p, k, k) for k of them.
         """
         return _blocks(self, X2, _every_pair)
 
     def trace(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p"]:
-        """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩, the trace of each k × k block. Time O(npkP)."""
+        """Compute Σ_j ⟨∂f_j(x), ∂f_j(x')⟩, the trace of each k × k block. Time O(npkP).
+
+        Args:
+            X2: Other inputs, by default X.
+
+        Returns:
+            A matrix of (n, p).
+        """
         return _blocks(self, X2, _sum)
 
     def diagonal(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p k"]:
-        """⟨∂f_j(x), ∂f_j(x')⟩ for each output j: the kernel of each output by itself. Time O(npkP)."""
+        """Compute ⟨∂f_j(x), ∂f_j(x')⟩ for each output j: the kernel of each output by itself. Time O(npkP).
+
+        Args:
+            X2: Other inputs, by default X.
+
+        Returns:
+            An array of (n, p, k).
+        """
         return _blocks(self, X2, _each_output)
 
 
 def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKernel:
-    """The tangent kernel of any f(params, x) at `params`: `K @ v`, `K.dense()`, `K.trace()`, `K.diagonal()`.
+    """Make the tangent kernel of any network f(params, x), at its own width and weights.
 
-    `f` is batched, as for `taylor.expand`; leaves of `params` that hold no floating-point numbers are left alone, and
-    all others count: keep batch norm's running statistics in f, as docs/taylor.md does, or the kernel has them too.
+        K(x, x') = J(x) J(x')ᵀ,      J(x) = ∂f(θ; x)/∂θ, a row for each output
+
+    As an operator, `K @ v` = J(Jᵀv) takes two passes through the network, a block of samples at a time, and no Jacobian
+    is ever held. `K.dense()` takes O(n²k²P) for n samples, k outputs and P parameters, and holds the Jacobians of two
+    blocks of samples: 256 MB in float32, or one sample's each if that is more. Nothing but checks is computed before
+    one of these is asked for.
+
+    Args:
+        f: The network, a function of parameters and of a batch x, whose first axis counts samples; it returns (n,) or
+            (n, k). Keep batch norm's running statistics in f, as docs/taylor.md does, or the kernel has them too.
+        params: The parameters θ, any pytree. Leaves that hold no floating-point numbers are left alone, all others
+            count.
+        X: The inputs, an array or a pytree of arrays.
+
+    Returns:
+        The kernel, with `K @ v`, `K.dense()`, `K.trace()` (summed over the outputs) and `K.diagonal()` (of each output
+        by itself); the last three also take other inputs, as in `K.dense(X2)`.
+
+    Raises:
+        InputError: If f fails on these parameters and inputs or returns another shape, or if there are NaN among them;
+            the message says what was expected.
 
     >>> K = empirical_ntk(lambda w, x: x @ w, jnp.ones(2), jnp.array([[1.0, 2.0], [0.0, 1.0]]))
     >>> K.dense()
     array([[5., 2.],
            [2., 1.]], dtype=float32)
+    >>> K @ jnp.array([1.0, -1.0])
+    Array([3., 1.], dtype=float32)
     """
     return TangentKernel(f, params, _arrays(X))
 
@@ -102,9 +156,25 @@ def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKe
 def empirical_conjugate(
     features: Callable[..., Any], params: PyTree, X: PyTree, X2: PyTree | None = None
 ) -> Float[np.ndarray, "n p"]:
-    """The conjugate kernel φ(x)ᵀφ(x'): that of training the last layer alone on the features φ(params, x), (n, k).
+    """Compute the conjugate kernel of a network at its own width and weights: that of training the last layer alone.
 
-    Where the network divides its output by √m, let φ do so too. Time O(npk), beside one pass of the samples.
+        K(x, x') = φ(x)ᵀφ(x')
+
+    Time O(npk) for k features, beside one pass of the samples; memory that of the features and of the matrix.
+
+    Args:
+        features: φ(params, x), what the last layer acts on, (n, k) for a batch x of n samples. Where the network
+            divides its output by √m, let φ do so too.
+        params: The parameters of φ, any pytree.
+        X: n inputs, an array or a pytree of arrays.
+        X2: p other inputs, by default X.
+
+    Returns:
+        The matrix K(X, X2), n × p, in the dtype of φ.
+
+    Raises:
+        InputError: If φ fails on these parameters and inputs or returns another shape, or if there are NaN among the
+            inputs.
 
     >>> empirical_conjugate(lambda w, x: jnp.maximum(x @ w, 0), jnp.eye(2), jnp.array([[1.0, -1.0], [2.0, 1.0]]))
     array([[1., 2.],

@@ -107,19 +107,44 @@ def deep(
     kind: str = "ntk",
     terms: int = 128,
 ) -> AngularKernel:
-    """The kernel of a fully connected network with `depth` hidden layers: tangent ("ntk") or conjugate ("nngp").
+    """Make the kernel of a fully connected network of infinite width with `depth` hidden layers.
 
-    In neural-tangents' words, without `residual` (with it, hˡ is added to hˡ⁺¹ between hidden layers),
+    The network, in the NTK parametrisation (Jacot et al. 2018), has all W and b drawn from N(0, 1):
 
-        stax.serial(Dense(m, W_std, b_std), *[Relu(), Dense(m, W_std, b_std)] * (depth − 1), Relu(), Dense(1, W_std,
-        b_std)) with W_std = weight, b_std = bias,
+        h¹ = weight·W¹x + bias·b¹,   hˡ⁺¹ = (weight/√m) Wˡ⁺¹σ(hˡ) + bias·bˡ⁺¹,   l = 1, …, depth,   f = h^{depth+1}
 
-    except that the first layer here has no factor 1/√d: `deep(...)` of X/√d is stax's kernel of X.
+    With Σ the covariance of h between two inputs and Θ its tangent kernel, Σ¹ = Θ¹ = weight² xᵀx' + bias², and
 
-    `weight` and `bias` are the standard deviations of all weights and biases; weight = √2 keeps the lengths in
-    a ReLU network. relu, erf, gelu and sin are in closed form, at O(depth) operations an entry; any other activation
-    goes through `terms` Hermite coefficients, at O(depth·terms). `deep(1)` is `relu_both`, and with kind="nngp"
-    `relu_output`.
+        A = E[σ(u)σ(v)], B = E[σ'(u)σ'(v)],   (u, v) ~ N(0, Σˡ)
+        Σˡ⁺¹ = weight² A + bias²  (+ Σˡ),     Θˡ⁺¹ = weight² A + bias² + weight² B Θˡ  (+ Θˡ)
+
+    with the terms in brackets where hˡ is added to hˡ⁺¹. The tangent kernel is the last Θ, the conjugate kernel the
+    last Σ. In neural-tangents' words, without `residual`,
+
+        stax.serial(Dense(m, W_std, b_std), *[Relu(), Dense(m, W_std, b_std)] * (depth − 1), Relu(),
+                    Dense(1, W_std, b_std))   with W_std = weight, b_std = bias,
+
+    except that the first layer here has no factor 1/√d: `deep(...)` of X/√d is stax's kernel of X. `deep(1)` is
+    `closed_forms.relu_both`, and with kind="nngp" `closed_forms.relu_output`.
+
+    relu, erf, gelu and sin are in closed form, at O(depth) operations an entry beside the inner product; any other
+    activation goes through Hermite coefficients, at O(depth·terms).
+
+    Args:
+        depth: The number of hidden layers, that is of activations.
+        activation: σ: a name, an `Activation`, or a function, as `special.activation` takes them.
+        weight: The standard deviation of all weights; with the ReLU, √2 keeps the lengths from layer to layer.
+        bias: The standard deviation of all biases, 0 for none.
+        residual: Whether hˡ is added to hˡ⁺¹ between hidden layers, l < depth.
+        kind: "ntk" for the tangent kernel, with all layers trained, or "nngp" for the conjugate one, with the last
+            alone.
+        terms: The number of Hermite coefficients, where σ has no closed form.
+
+    Returns:
+        The kernel: `kernel(X1, X2)`, `kernel.exact(X1, X2)`, `kernel.diag(X)`.
+
+    Raises:
+        InputError: If a size is out of range, `kind` or σ unknown, or σ has no derivative and "ntk" asks for it.
 
     >>> deep(1, weight=2**0.5, kind="nngp").exact(np.eye(2)).round(6)  # 4 E[relu relu]: 2, and 2/π
     array([[2.     , 0.63662],

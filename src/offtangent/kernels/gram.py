@@ -56,19 +56,35 @@ class Shifted(eqx.Module):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gram:
-    """K(X, X) + `ridge`·I for n inputs.
+    """The matrix K(X, X) + ridge·I of a kernel on n inputs, as an operator that never has to hold it.
 
-    Without a ridge, two inputs that make the matrix singular are refused by name: equal ones and, for a homogeneous
-    kernel, those in the same direction. `budget` is what kept tiles may take on each device, in bytes (0: keep none,
-    recompute all in each product); by default a third of the memory that is free. `devices` share rows and tiles among
-    them, in products and in what a solve checks in float64. `precision` is that of the inner
-    products in `H @ v` and inside iterative solves, such as "tensorfloat32" on a GPU (default: the highest); what a
-    solve reports is measured in float64 anyhow.
+    `H @ v` is jittable, in the dtype of v, and streams over tiles, of which as many are kept as the budget allows.
+    Spectra (`eigh`), solves (`solve`) and brackets (`inverse_quadratic`) are host-level functions in float64: through
+    the dense matrix where it fits and is faster, else by iterating on tiles in float32 and measuring the residual in
+    float64. A product takes O(n²) for kept tiles and O(n²d/2) for the others.
+
+    Args:
+        kernel: The kernel, such as `kernels.relu_hidden`; anything with `name`, `kernel(X1, X2)`, `diag` and `exact`.
+        X: The inputs, one a row. They are copied, and kept as float64.
+        ridge: What is added to the diagonal, zero or positive.
+        budget: What kept tiles may take on each device, in bytes; with 0 none are kept, and all are computed anew in
+            each product. By default a third of the memory that is free.
+        devices: The devices that share rows and tiles among them, in products and in what a solve checks in float64; by
+            default JAX's first.
+        precision: That of the inner products in `H @ v` and inside iterative solves, such as "tensorfloat32" on a GPU;
+            by default the highest. What a solve reports is measured in float64 anyhow.
+
+    Raises:
+        InputError: If X is no table of finite numbers, or the matrix is singular by construction: without a ridge, two
+            equal inputs are refused by name and, for a homogeneous kernel, two in the same direction.
 
     >>> from offtangent.kernels import relu_hidden
-    >>> Gram(relu_hidden, np.eye(2)).dense().round(15)
+    >>> H = Gram(relu_hidden, np.eye(2))
+    >>> H.dense().round(15)
     array([[0.5, 0. ],
            [0. , 0.5]])
+    >>> H.solve(np.array([1.0, 2.0])).value.round(12)
+    array([2., 4.])
     """
 
     kernel: Kernel
@@ -107,13 +123,21 @@ class Gram:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The shape of the matrix, (n, n)."""
         return len(self.X), len(self.X)
 
     def __repr__(self) -> str:
         return f"Gram({self.kernel.name}, {len(self.X)} inputs in {self.X.shape[1]} dimensions, ridge={self.ridge:g})"
 
     def with_ridge(self, ridge: float | int) -> "Gram":
-        """The same matrix with another ridge; tiles that are kept already are shared."""
+        """Make the same matrix with another ridge; tiles that are kept already are shared.
+
+        Args:
+            ridge: The new ridge, in place of the old one.
+
+        Returns:
+            The new operator.
+        """
         other = replace(self, ridge=ridge)
         object.__setattr__(other, "_operators", self._operators)
         return other
@@ -123,7 +147,19 @@ class Gram:
         return {}
 
     def operator(self, dtype: Any = np.float32) -> Shifted:
-        """H as a pytree with `@`, in this dtype, its tiles kept as far as the budget goes: made once."""
+        """Make H a pytree with `@`, its tiles kept as far as the budget goes: what a jitted function should be handed.
+
+        It is made once for each dtype.
+
+        Args:
+            dtype: That of the tiles, and of the vectors that it takes.
+
+        Returns:
+            The operator.
+
+        Raises:
+            InputError: If the inputs or the matrix over- or underflow in `dtype`.
+        """
         name = str(np.dtype(dtype))
         with jax.enable_x64(name == "float64"):
             if name not in self._operators:
@@ -148,10 +184,16 @@ class Gram:
             )
 
     def __matmul__(self, v: Num[Array | np.ndarray, "n *k"]) -> Float[Array, "n *k"]:
-        """H v in the dtype of v (whole numbers count as floats); may be traced.
+        """Compute H v in the dtype of v; it may be traced.
 
-        Time O(n²) for kept tiles and O(n²d/2) for the others. To jit a function around it without baking the
-        tiles into the program, pass `H.operator()` as an argument.
+        Time O(n²) for kept tiles and O(n²d/2) for the others. To jit a function around it without baking the tiles into
+        the program, pass `H.operator()` as an argument.
+
+        Args:
+            v: A vector of n entries, or several as columns; whole numbers count as floats.
+
+        Returns:
+            The product, shaped like v.
         """
         v = jnp.asarray(v)
         v = v if jnp.issubdtype(v.dtype, jnp.floating) else v.astype(float)
@@ -166,10 +208,16 @@ class Gram:
         return matrix
 
     def dense(self, dtype: Any = np.float64) -> Float[np.ndarray, "n n"]:
-        """The matrix itself. Time O(n²d/2), memory n² floats.
+        """Compute the matrix itself. Time O(n²d/2), memory n² floats.
 
         In float64 it is accurate to rounding, read-only, computed once and kept. In float32 it is made by the jitted
         kernel, many times faster, anew in each call, and errs by √(2ε) where two inputs are nearly parallel.
+
+        Args:
+            dtype: That of the matrix.
+
+        Returns:
+            K(X, X) + ridge·I.
         """
         if np.dtype(dtype) == np.float64:
             return self._matrix
@@ -178,7 +226,7 @@ class Gram:
         return matrix
 
     def diag(self) -> Float[np.ndarray, "n"]:
-        """The diagonal, float64. Time O(nd)."""
+        """The diagonal, in float64. Time O(nd)."""
         found = np.asarray(self.kernel.diag(self.X), np.float64) + self.ridge
         found.flags.writeable = False
         return found
@@ -186,10 +234,21 @@ class Gram:
     def eigh(
         self, k: int | None = None, *, which: Literal["largest", "smallest"] = "largest", watch: Watch | None = None
     ) -> Spectrum:
-        """All eigenpairs, or the k largest or smallest, with the residual of each.
+        """Compute all eigenpairs, or the k largest or smallest.
 
-        Time O(n³) through the dense matrix where that fits and k is no small part of n; else Lanczos on tiles, and
-        one product in float64 that puts the values right.
+        Time O(n³) through the dense matrix where that fits and k is no small part of n; else Lanczos on tiles, and one
+        product in float64 that puts the values right.
+
+        Args:
+            k: How many eigenpairs are wanted; all by default.
+            which: Which k of them, "largest" or "smallest".
+            watch: Called with a line of text as the work proceeds.
+
+        Returns:
+            The eigenpairs, with the residual of each where they were found by iteration.
+
+        Raises:
+            InputError: If k is not between 1 and n, or `which` is neither.
         """
         if k is not None:
             check_count("k", k)
@@ -203,10 +262,22 @@ class Gram:
         method: Method | None = None,
         watch: Watch | None = None,
     ) -> Solution:
-        """H⁻¹b to ‖b − Hx‖ ≤ tolerance·‖b‖ in float64, for one right side or many at once.
+        """Solve Hx = b to ‖b − Hx‖ ≤ tolerance·‖b‖ in float64, for one right side or many at once.
 
-        By Cholesky, n³/3, where the dense matrix fits and n is moderate; else by preconditioned conjugate gradients
-        in float32 with refinement in float64. The result says which. A matrix singular to rounding is refused.
+        By Cholesky, n³/3, where the dense matrix fits and n is moderate; else by preconditioned conjugate gradients in
+        float32 with refinement in float64.
+
+        Args:
+            b: The right side, n entries, or several as columns.
+            tolerance: The relative residual wanted of the worst column.
+            method: "cholesky" or "conjugate gradients"; by default chosen by size.
+            watch: Called with a line of text as the work proceeds.
+
+        Returns:
+            The solution's `value` x, its `residual`, whether it `converged`, the `iterations` and the `method`.
+
+        Raises:
+            InputError: If the matrix is singular to rounding, or b is not finite or of another length.
         """
         check_real("tolerance", tolerance)
         check_numbers(b, "b")
@@ -220,10 +291,23 @@ class Gram:
         method: Method | None = None,
         watch: Watch | None = None,
     ) -> Bracket:
-        """yᵀH⁻¹y with a lower and an upper bound, (upper − lower)/value ≤ `width` where that can be had.
+        """Bracket yᵀH⁻¹y between a lower and an upper bound that rounding cannot break.
 
-        Certified where a lower bound for λ_min can be proven (by a Cholesky factorisation, a ridge, or the kernel's
+        For any x whatever, with r = y − Hx, yᵀH⁻¹y = 2yᵀx − xᵀHx + rᵀH⁻¹r and 0 ≤ rᵀH⁻¹r ≤ ‖r‖²/λ_min. The bracket is
+        certified where a lower bound for λ_min can be proven (by a Cholesky factorisation, a ridge, or the kernel's
         power series), otherwise conditional on an estimate of it; the result says which, and on what it rests.
+
+        Args:
+            y: A vector of n entries, such as labels.
+            width: (upper − lower)/value is to be no larger, where that can be had.
+            method: "cholesky" or "conjugate gradients"; by default chosen by size.
+            watch: Called with a line of text as the work proceeds.
+
+        Returns:
+            The bracket: `value`, `lower`, `upper`, `certified`, `rests_on`.
+
+        Raises:
+            InputError: If y is zero or of another shape, or the matrix is singular to rounding.
         """
         if np.ndim(y) != 1:
             raise InputError(f"y has shape {np.shape(y)}: expected one vector; inverse_quadratics(Y) takes columns.")
@@ -238,7 +322,20 @@ class Gram:
         method: Method | None = None,
         watch: Watch | None = None,
     ) -> tuple[Bracket, ...]:
-        """yᵀH⁻¹y of every column y of Y, as `inverse_quadratic` has it, with one factorisation or iteration for all."""
+        """Bracket yᵀH⁻¹y of every column y of Y, with one factorisation or iteration for all.
+
+        Args:
+            Y: The vectors, as columns.
+            width: (upper − lower)/value is to be no larger, where that can be had.
+            method: "cholesky" or "conjugate gradients"; by default chosen by size.
+            watch: Called with a line of text as the work proceeds.
+
+        Returns:
+            A bracket for each column, as `inverse_quadratic` has it.
+
+        Raises:
+            InputError: If a column is zero, Y of another shape, or the matrix is singular to rounding.
+        """
         if np.ndim(Y) != 2:
             raise InputError(f"Y has shape {np.shape(Y)}: expected ({len(self)}, c), one column for each vector.")
         return solves.inverse_quadratics(self, Y, width, method, watch)

@@ -29,7 +29,19 @@ KERNELS: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
 
 
 def named_kernel(kernel: object) -> Kernel:
-    """The kernel of this name, with its parameters as they are by default; a kernel itself is returned as it is.
+    """Look up a kernel by its name.
+
+    There are relu_hidden (H∞ of Arora et al. 2019, eq. (3)), relu_output, relu_both, relu3_hidden, step, gaussian and
+    erf_output, each with its parameters as they are by default.
+
+    Args:
+        kernel: The name, or a kernel itself, which is returned as it is.
+
+    Returns:
+        The kernel.
+
+    Raises:
+        InputError: If there is no such kernel; the message has the names of all.
 
     >>> named_kernel("relu_both").name
     'relu_both'

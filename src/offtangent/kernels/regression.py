@@ -43,7 +43,15 @@ class LeaveOneOut:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RidgeRegression:
-    """A fitted regression: `predict` for new inputs, `leave_one_out` for the old ones."""
+    """A fitted regression: `predict` for new inputs, `leave_one_out` for the old ones.
+
+    Attributes:
+        gram: The kernel matrix of the training inputs, with the ridge.
+        Y: The labels.
+        coefficients: α.
+        residual: ‖Y − (K + ridge·I)α‖ / ‖Y‖ of the worst output.
+        method: How α was found.
+    """
 
     gram: Gram  # of the training inputs, with the ridge
     Y: Float[np.ndarray, "n *k"]
@@ -52,12 +60,22 @@ class RidgeRegression:
     method: str  # how α was found
 
     def predict(self, X_new: object) -> Float[np.ndarray, "p *k"]:
-        """k(X_new, X)α. Time O(pnd), memory 128 MB beside the inputs."""
+        """Predict k(X_new, X)α. Time O(pnd), memory 128 MB beside the inputs.
+
+        Args:
+            X_new: p new inputs, one a row.
+
+        Returns:
+            f(x) of each of them.
+
+        Raises:
+            InputError: If X_new is no table of finite numbers with as many columns as X.
+        """
         return expansion(self.gram.kernel, self.gram.X, self.coefficients, X_new)
 
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
-        """Closed form. Time n³, memory 3n² floats, once."""
+        """What each label is predicted to be from all the others, in closed form. Time n³, memory 3n² floats, once."""
         return LeaveOneOut.of(Inverse.of(self.gram.dense()), self.Y)
 
     def __repr__(self) -> str:
@@ -73,11 +91,28 @@ def ridge_regression(
     tolerance: float = 1e-8,
     method: Method | None = None,
 ) -> RidgeRegression:
-    """The function with the least Σ‖yᵢ − f(xᵢ)‖² + ridge·‖f‖² in the space of the kernel.
+    """Fit the function with the least Σ‖yᵢ − f(xᵢ)‖² + ridge·‖f‖² in the space of a kernel.
 
-    Y is one label a row, or several (n × k): all outputs share one factorisation. Without a ridge the function runs
-    through the labels, and inputs in the same direction are refused. `method` and `tolerance` are those of
-    `Gram.solve`: by Cholesky, n³/3, up to about 10⁴ inputs, by conjugate gradients beyond.
+        f(x) = k(x, X)α,      α = (K + ridge·I)⁻¹Y
+
+    Its leave-one-out predictions need no refit: with G = (K + ridge·I)⁻¹, yᵢ − f₋ᵢ(xᵢ) = αᵢ/Gᵢᵢ exactly. By Cholesky,
+    in time n³/3 and memory 3n² floats, up to about 10⁴ inputs; by conjugate gradients on tiles beyond.
+
+    Args:
+        kernel: The kernel, such as `kernels.relu_hidden`.
+        X: The inputs, one a row.
+        Y: One label a row, or several (n × k): all outputs share one factorisation.
+        ridge: The ridge, zero or positive. With 0 the function runs through the labels, and inputs that make K singular
+            are refused.
+        tolerance: ‖Y − (K + ridge·I)α‖/‖Y‖ is to be no larger, where α is found by iteration.
+        method: "cholesky" or "conjugate gradients", as in `Gram.solve`; by default chosen by size.
+
+    Returns:
+        The regression, with `predict(X_new)`, `leave_one_out` (its `predictions`, `residuals`, …), the `coefficients` α
+        and the `residual` reached.
+
+    Raises:
+        InputError: If X or Y is no table of finite numbers, they differ in length, or the matrix is singular.
 
     >>> from offtangent.kernels import relu_hidden
     >>> model = ridge_regression(relu_hidden, np.eye(2), [1.0, -1.0], ridge=0.5)

@@ -315,8 +315,8 @@ def activation(
 
     An `Activation` is σ with all its derivatives: `sigma(z)` is σ(z), and `sigma.derivative(k)` is σ^(k), in closed
     form for those of the catalogue: relu, relu3 (relu(z)³/6), quadratic (z²), sigmoid, tanh, softplus, erf, gelu and
-    sin. The ReLU has σ'(0) = 1, as in Arora et al. (2019). An evaluation costs O(k) elementwise operations in the
-    catalogue, and up to O(2^k) by the nested autodiff of one's own function.
+    sin. The ReLU has σ'(0) = 1, as in Arora et al. (2019). A derivative of order k costs O(k) elementwise operations in
+    the catalogue, and up to O(2^k) by nested autodiff for a function of one's own.
 
     Args:
         spec: A name, also of a shifted activation ("sigmoid(z - 1)"), an `Activation`, which is returned as it is, or a
