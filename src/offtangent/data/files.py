@@ -69,8 +69,8 @@ def load(
             memory. A row of a `.csv` may take a 32nd of it.
 
     Returns:
-        The samples `X` and labels `y`, with the names of `features` and `classes`, and the `source`. It unpacks into X,
-        y.
+        The samples `X` and labels `y`, with the names of `features` and `classes`, and the `source`. `X, y = load(...)`
+        works too.
 
     Raises:
         InputError: If the file is missing, damaged, of another format or larger than `limit`, or if an input is no

@@ -78,9 +78,9 @@ def certificate(
     """Compute the norm of a loss's gradient and the smallest eigenvalue λ_min of its Hessian at a point.
 
     They tell whether the point is second-order stationary. Bai & Lee (2020), Section 4: where ∇L = 0 and ∇²L ⪰ 0, the
-    loss is near its best. λ_min is found by Lanczos, through products with the Hessian alone. `curvature` = vᵀHv ≥
-    λ_min is proven, `lowest` ≤ λ_min holds with probability 1 − δ over the start; the module's docstring says why. Up
-    to 64 parameters the whole Hessian is formed instead.
+    loss is near its best. λ_min is found by Lanczos, through products with the Hessian alone. That `curvature` = vᵀHv
+    is at least λ_min is proven, `lowest` ≤ λ_min holds with probability 1 − δ over the start; the module's docstring
+    says why. Up to 64 parameters the whole Hessian is formed instead.
 
     Products are computed in the dtype of the parameters: in float32 they carry errors of about 10⁻⁷ of the largest
     eigenvalue. A product costs about three gradients; each step keeps one vector of the parameters' size on the host,
