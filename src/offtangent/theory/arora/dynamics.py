@@ -1,6 +1,6 @@
 """How fast gradient descent will learn these labels, before any training.
 
-Arora et al. (2019), Section 4. With a wide two-layer ReLU network the residual obeys
+Arora et al. (2019), Theorem 4.1: with a wide two-layer ReLU network the residual obeys
 
     ‖y − u(k)‖² ≈ Σᵢ (1 − ηλᵢ)²ᵏ (vᵢᵀy)²                                        (8)
 

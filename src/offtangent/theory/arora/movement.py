@@ -116,7 +116,7 @@ def flip_counts(
 
 
 def flip_sum_bound(n: int, width: int, *, radius: float, scale: float, delta: float) -> float:
-    """Σᵢ |S̄ᵢ| ≤ mn 2R / (√(2π) κδ) with probability at least 1 − δ: eq. (19), Markov's inequality on (17)."""
+    """Σᵢ |S̄ᵢ| ≤ mn 2R / (√(2π) κδ) with probability at least 1 − δ: Theorem 4.1's proof, eq. (19), Markov on (17)."""
     check_bound(delta, n=n, width=width)
     return width * n * flip_probability_bound(radius, scale) / delta
 

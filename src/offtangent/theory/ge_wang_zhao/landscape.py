@@ -169,7 +169,7 @@ def smoothness(*, radius: float | int, label: float | int, ball: float | int, ga
 
 
 def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Float[np.ndarray, "d r"]:
-    """Weights with f(W) = 0, in closed form: the S of least norm with x_jᵀSx_j = y_j, split by its eigenvectors.
+    """Weights with f(W) = 0 as of Theorem 1: the S of least norm with x_jᵀSx_j = y_j, split by its eigenvectors.
 
     √λ⁺ goes to neurons with a = +1, √λ⁻ to those with −1. Needs r/2 neurons for each sign of S's spectrum; 2d always
     do. Of a PolynomialNet it is that of net.net on net.features(X). Time O(n³ + n²d), memory O(n²), in float64.

@@ -1,7 +1,7 @@
 """How far samples are in general position: the singular values of [x₁ ⊗ x₁, …, x_n ⊗ x_n], never formed.
 
-Its Gram matrix is G_ij = (x_iᵀx_j)². Theorem 4 of Ge, Wang & Zhao (2019) asks for σ_min = √λ_min(G) > 0, Theorem 5 for
-the same of the features z. Two bounds, of different kinds:
+Its Gram matrix is G_ij = (x_iᵀx_j)². Lemma 1 and Theorem 4 of Ge, Wang & Zhao (2019) ask for σ_min = √λ_min(G) > 0,
+Theorem 5 for the same of the features z. Two bounds, of different kinds:
 
     from above    σ_min ≤ ‖Σ_j v_j x_j x_jᵀ‖_F / ‖v‖         for any v; it has the digits of σ, not those of σ²
     from below    λ_min ≥ s − error                        where G − sI has a Cholesky factor, in floating point
@@ -92,7 +92,7 @@ def smallest_singular(X: object, *, watch: Watch | None = None) -> SmallestSingu
 
 
 def leave_one_out_distances(X: object) -> Float[np.ndarray, "n"]:
-    """dist(x_i ⊗ x_i, span{x_j ⊗ x_j, j ≠ i}) for every i. Time n³, memory 3n².
+    """dist(x_i ⊗ x_i, span{x_j ⊗ x_j, j ≠ i}) for every i, Definition 5. Time n³, memory 3n².
 
     >>> leave_one_out_distances([[1.0, 0.0], [0.0, 2.0]]).round(12)
     array([1., 4.])
