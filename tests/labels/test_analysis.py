@@ -15,7 +15,7 @@ from offtangent.kernels import Gram, relu_hidden, ridge_regression
 from offtangent.kernels.closed_forms import relu_both
 from offtangent.labels import analysis
 from offtangent.labels import spectrum as spectral
-from offtangent.labels.analysis import analyse_labels
+from offtangent.labels.analysis import analyse
 from offtangent.linalg import Spectrum
 from offtangent.theory import complexity, steps_to
 
@@ -58,7 +58,7 @@ def covered(cases):
     for seed, ((name, classes, n), fraction) in enumerate(zip(cases, FRACTIONS, strict=True)):
         X, y, wrong = planted(name, classes, n, fraction, seed=4000 + seed)
         assert clean_error(X, y) < 0.02
-        analysis = analyse_labels(X, np.where(wrong, -y, y))
+        analysis = analyse(X, np.where(wrong, -y, y))
         estimate = analysis.noise.estimate
         found.append((estimate.lower <= wrong.mean() <= estimate.upper, wrong.mean() <= analysis.noise.bound))
     return np.array(found)
@@ -78,7 +78,7 @@ def test_the_interval_covers_the_planted_noise_in_18_of_20_cases():
 @NEEDS_MNIST
 def test_the_top_of_the_ranking_has_the_wrong_labels_of_mnist():
     X, y, wrong = planted("mnist", (0, 1), 1600, 0.05, seed=1)
-    found = analyse_labels(X, np.where(wrong, -y, y))
+    found = analyse(X, np.where(wrong, -y, y))
     assert wrong[found.suspects.rows[: len(y) // 20]].sum() >= 0.95 * wrong.sum()
     assert not found.spectrum.complete  # the way of large data
 
@@ -88,7 +88,7 @@ def test_the_top_of_the_ranking_has_the_wrong_labels_of_mnist():
 def test_the_upper_bound_holds_on_hard_data(fraction):
     for seed in range(2):
         X, y, wrong = planted("cifar10", (0, 1), 300, fraction, seed=seed)
-        found = analyse_labels(X, np.where(wrong, -y, y))
+        found = analyse(X, np.where(wrong, -y, y))
         assert wrong.mean() <= found.noise.bound
         assert wrong.mean() <= found.noise.even_bound <= found.noise.bound
         assert fraction > 0.02 or found.noise.even_bound < 0.5
@@ -98,7 +98,7 @@ def test_the_upper_bound_holds_on_hard_data(fraction):
 def sample():
     X, y, wrong = planted("digits", (0, 1), 200, 0.05, seed=3)
     labels = np.where(wrong, -y, y)
-    return X, labels, wrong, analyse_labels(X, labels)
+    return X, labels, wrong, analyse(X, labels)
 
 
 def test_the_complexity_is_that_of_the_kernel_matrix(sample):
@@ -139,7 +139,7 @@ def test_the_way_of_large_data_says_the_same(sample, monkeypatch):
     X, y, _, found = sample
     monkeypatch.setattr(spectral, "SMALL", 150)
     monkeypatch.setattr(spectral, "EIGENPAIRS", 20)
-    other = analyse_labels(X, y)
+    other = analyse(X, y)
     assert len(other.spectrum.values) == 20
     np.testing.assert_allclose(other.spectrum.values, found.spectrum.values[:20], rtol=1e-6)
     low, high = other.curve.steps_to_1_percent
@@ -149,7 +149,7 @@ def test_the_way_of_large_data_says_the_same(sample, monkeypatch):
 
 def test_parts_are_predicted_apart_and_the_wrong_labels_still_found(sample):
     X, y, wrong, whole = sample
-    found = analyse_labels(X, y, rows_at_once=110)
+    found = analyse(X, y, rows_at_once=110)
     assert found.parts == (100, 100)
     assert found.suspects.rows.shape == (200,)
     assert wrong[found.suspects.rows[:12]].sum() >= wrong[whole.suspects.rows[:12]].sum() - 2
@@ -167,7 +167,7 @@ def test_more_rows_than_can_be_solved_for_are_drawn_from(sample, monkeypatch):
     monkeypatch.setattr(analysis, "ROWS_IN_ALL", 90)
     monkeypatch.setattr(spectral, "SMALL", 40)
     monkeypatch.setattr(spectral, "EIGENPAIRS", 5)
-    found = analyse_labels(X, y, rows_at_once=110)
+    found = analyse(X, y, rows_at_once=110)
     assert found.rows == 67  # three parts of 200, the first of them
     assert len(found.spectrum.values) == 5
     assert found.complexity.upper < found.spectrum.shuffled.min()
@@ -175,7 +175,7 @@ def test_more_rows_than_can_be_solved_for_are_drawn_from(sample, monkeypatch):
 
 def test_the_same_key_gives_the_same_and_another_other_shuffles(sample):
     X, y, _, found = sample
-    again, other = (analyse_labels(X, y, key=jax.random.key(seed)) for seed in (0, 1))
+    again, other = (analyse(X, y, key=jax.random.key(seed)) for seed in (0, 1))
     np.testing.assert_array_equal(found.spectrum.shuffled, again.spectrum.shuffled)
     assert not np.array_equal(found.spectrum.shuffled, other.spectrum.shuffled)
 
@@ -185,7 +185,7 @@ def test_several_classes_are_taken_one_against_the_rest():
     wrong = np.random.default_rng(0).permutation(300)[:15]
     labels = y.copy()
     labels[wrong] = (labels[wrong] + 3) % 10
-    found = analyse_labels(X, labels, classes=[f"digit {i}" for i in range(10)])
+    found = analyse(X, labels, classes=[f"digit {i}" for i in range(10)])
     assert found.classes[3] == "digit 3"
     assert len(found.spectrum.by_column) == 10
     H = relu_hidden.exact(preprocess(X, "standardised", bias=True))
@@ -204,7 +204,7 @@ def test_numbers_have_no_wrong_labels_but_a_bound_on_their_noise_and_outliers():
     X = RNG.standard_normal((150, 4))
     y = 100 + 10 * np.sin(X[:, 0]) + X[:, 1] + 0.3 * RNG.standard_normal(150)
     y[11] += 40
-    found = analyse_labels(X, y)
+    found = analyse(X, y)
     assert found.classes is None
     assert found.noise.estimate is None
     assert found.noise.bound is None
@@ -213,7 +213,7 @@ def test_numbers_have_no_wrong_labels_but_a_bound_on_their_noise_and_outliers():
     assert abs(found.suspects.predicted[0] - (y[11] - 40)) < 10
     assert 0 < found.loo_error < 1
     assert found.summary()["noise"]["fraction"] is None
-    scaled = analyse_labels(X, 3 * y - 7)
+    scaled = analyse(X, 3 * y - 7)
     assert scaled.complexity.value == pytest.approx(found.complexity.value, rel=1e-6)  # the unit does not matter
 
 
@@ -221,7 +221,7 @@ def test_duplicates_are_merged_and_each_copy_judged_by_its_own_label(sample):
     X, y, _, _ = sample
     double = np.vstack([X, X[:3]])
     labels = np.append(y, [y[0], -y[1], y[2]])
-    found = analyse_labels(double, labels)
+    found = analyse(double, labels)
     assert found.merged.dropped == 3
     assert found.merged.disagreeing == ((1, 201),)
     assert len(found.suspects.rows) == 203
@@ -233,7 +233,7 @@ def test_duplicates_are_merged_and_each_copy_judged_by_its_own_label(sample):
 
 def test_the_kernel_and_the_preprocessing_can_be_chosen_and_are_told(sample):
     X, y, _, _ = sample
-    found = analyse_labels(X, y, kernel=relu_both, preprocess="raw", bias=False, ridge=1e-3)
+    found = analyse(X, y, kernel=relu_both, preprocess="raw", bias=False, ridge=1e-3)
     assert found.kernel == "relu_both"
     assert found.summary()["preprocessing"] == "features as they are, rows scaled to length one"
     H = relu_both.exact(preprocess(X, "raw")) + 1e-3 * np.eye(200)
@@ -245,7 +245,7 @@ def test_numbers_of_any_size_are_analysed_alike(scale):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 3))
     y = X[:, 0] + 0.1 * rng.standard_normal(40)
-    found, other = (analyse_labels(X, labels, task="regression") for labels in (y, scale * y))
+    found, other = (analyse(X, labels, task="regression") for labels in (y, scale * y))
     assert other.loo_error == pytest.approx(found.loo_error, rel=1e-6)
     assert other.complexity.value == pytest.approx(found.complexity.value, rel=1e-6)
 
@@ -254,13 +254,13 @@ def test_nearly_equal_rows_with_other_labels_are_hard_and_not_simple():
     """At 1e-9 of each other no upper bound is left; the value is still that of the solution."""
     X, y = digits(classes=(0, 1), samples=60)
     close = np.vstack([X, X[0] + 1e-9 * np.eye(X.shape[1])[X.std(axis=0).argmax()]])
-    found = analyse_labels(close, np.append(y, -y[0]))
+    found = analyse(close, np.append(y, -y[0]))
     assert found.complexity.value > 10 * found.spectrum.shuffled.min()
 
 
 def test_every_stage_of_the_work_is_told(sample):
     told = []
-    analyse_labels(*sample[:2], watch=told.append)
+    analyse(*sample[:2], watch=told.append)
     assert any("duplicate" in text for text in told)
     assert any("shuffled" in text for text in told)
     assert any("leaving out" in text for text in told)
@@ -283,7 +283,7 @@ PARALLEL = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 1.0], [2.0, 4.0]])
 )
 def test_what_cannot_be_analysed_is_refused_with_a_reason(X, y, settings, answer):
     if answer is None:
-        assert analyse_labels(check_inputs(X), y, **settings).n == 3
+        assert analyse(check_inputs(X), y, **settings).n == 3
         return
     with pytest.raises(InputError, match=answer):
-        analyse_labels(X, y, **settings)
+        analyse(X, y, **settings)

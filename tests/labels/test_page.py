@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from offtangent.labels.analysis import analyse_labels
+from offtangent.labels.analysis import analyse
 from offtangent.labels.page import answers, labels_page
 from offtangent.report.page import render, write
 from offtangent.report.text import escaped
@@ -16,17 +16,17 @@ X = np.vstack([RNG.standard_normal((60, 5)), np.ones((2, 5))])
 def classes():
     y = (X[:, 0] > 0).astype(float)
     y[[3, 61]] = 1 - y[[3, 61]]
-    return analyse_labels(X, y, classes=["$cheap$", "<dear> & more"])
+    return analyse(X, y, classes=["$cheap$", "<dear> & more"])
 
 
 @pytest.fixture(scope="module")
 def numbers():
-    return analyse_labels(X, X @ RNG.standard_normal(5) + 0.1 * RNG.standard_normal(62))
+    return analyse(X, X @ RNG.standard_normal(5) + 0.1 * RNG.standard_normal(62))
 
 
 @pytest.fixture(scope="module")
 def many():
-    return analyse_labels(X, np.arange(62.0) % 4)
+    return analyse(X, np.arange(62.0) % 4)
 
 
 def blocks(page):

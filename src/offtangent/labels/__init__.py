@@ -6,12 +6,12 @@ from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
     from offtangent.labels.advice import advise as advise
-    from offtangent.labels.analysis import analyse_labels as analyse_labels
+    from offtangent.labels.analysis import analyse as analyse
 
 __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
-        "analysis": "analyse_labels",
+        "analysis": "analyse",
         "advice": "advise",
     },
 )

@@ -137,7 +137,7 @@ class LabelAnalysis:
         }
 
 
-def analyse_labels(
+def analyse(
     X: object,
     y: object,
     *,
@@ -164,7 +164,7 @@ def analyse_labels(
     complexity and curve are still of all rows, up to 65 536 (of more: of a random part), by iteration on tiles.
 
     >>> from offtangent.data import digits
-    >>> found = analyse_labels(*digits(classes=(0, 1), samples=60))
+    >>> found = analyse(*digits(classes=(0, 1), samples=60))
     >>> found.loo_error, bool(found.complexity.upper < 1 < 3 < found.spectrum.shuffled.min())
     (0.0, True)
     """

@@ -72,9 +72,9 @@ def labels(
         watch("loading the library")
         import jax
 
-        from offtangent.labels.analysis import analyse_labels
+        from offtangent.labels.analysis import analyse
 
-        found = analyse_labels(
+        found = analyse(
             data.X,
             data.y,
             task=task,

@@ -1,4 +1,4 @@
-"""The page about a user's labels: what `analyse_labels` found, in figures and words."""
+"""The page about a user's labels: what `analyse` found, in figures and words."""
 
 from collections.abc import Mapping, Sequence
 
