@@ -38,7 +38,21 @@ class PredictedResidual:
 
 
 def largest_stable_rate(spectrum: Spectrum) -> float:
-    """2/λ_max: from this learning rate on gradient descent on ½‖y − u‖² diverges.
+    """Compute 2/λ_max, the learning rate from which on gradient descent no longer converges.
+
+    The recursion of eq. (7) of Arora et al. (2019), u(k + 1) = u(k) − ηH∞(u(k) − y), multiplies the part of u − y
+    along each eigenvector by 1 − ηλᵢ, and all of these are below one in size just where 0 < η < 2/λ_max. At half of
+    this rate none of them changes sign. Time O(r).
+
+    Args:
+        spectrum: The eigenpairs of H∞, all of them or the largest, as `Gram(kernel, X).eigh()` finds them.
+
+    Returns:
+        The rate 2/λ_max itself, which is not stable any more.
+
+    Raises:
+        InputError: If the spectrum holds the smallest eigenvalues only, so that λ_max is not known, or if none of its
+            eigenvalues is positive.
 
     >>> largest_stable_rate(Spectrum.of(np.diag([4.0, 1.0])))
     0.5
@@ -58,10 +72,30 @@ def largest_stable_rate(spectrum: Spectrum) -> float:
 def predict_residual(
     spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, steps: Int[np.ndarray, "t"]
 ) -> PredictedResidual:
-    """The right side of eq. (8), for r known eigenpairs of H∞.
+    """Predict the residual ‖y − u(k)‖ of gradient descent after given numbers of steps, before any training.
 
-    With r < n, the r largest, the curve is an upper bound: what lies outside the known eigenvectors is kept. It is
-    learnt at a rate between 0 and λ_r, which gives the lower curve. Time O(nr + tr), memory O(tr).
+    This is the right side of eq. (8) of Arora et al. (2019), without its error ε that vanishes with the width,
+
+        ‖y − u(k)‖ = √(Σᵢ (1 − ηλᵢ)²ᵏ (vᵢᵀy)²) ± ε,
+
+    for r known eigenpairs (λᵢ, vᵢ) of H∞. With r < n, the r largest, the curve is an upper bound, because the part of
+    y outside the known eigenvectors is taken as never learnt. In truth it is learnt with eigenvalues between 0 and
+    λ_r, and the fastest that these allow gives a lower curve. Time O(nr + tr), memory O(tr).
+
+    Args:
+        spectrum: The eigenpairs of H∞, all n or the r largest, as `Gram(kernel, X).eigh()` finds them.
+        y: The labels, one for each input.
+        rate: The learning rate η, between 0 and 2/λ_max.
+        steps: The t numbers of steps k at which the residual is wanted, in any order.
+
+    Returns:
+        A `PredictedResidual`: its `norm` is ‖y − u(k)‖ for every k, its `by_direction` holds the squares of which
+        that is the root, one for each eigenvector, its `lower` is the lower curve (of a whole spectrum the same as
+        `norm`), and its `unknown` is the energy of y outside the known eigenvectors.
+
+    Raises:
+        InputError: If gradient descent would diverge at `rate`; the message names a rate that is safe. Also if `y`
+            does not fit the spectrum or is not finite, and if `steps` holds anything but whole numbers from zero on.
 
     >>> two = Spectrum.of(np.diag([1.0, 0.1]))
     >>> predict_residual(two, np.ones(2), rate=1.0, steps=np.array([0, 1, 10])).norm
@@ -83,11 +117,25 @@ def predict_residual(
 
 
 def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss: float) -> int:
-    """The first k at which the predicted loss ‖y − u(k)‖² is at most `loss` times ‖y‖².
+    """Find the first step k at which the predicted loss ‖y − u(k)‖² is at most a given fraction of ‖y‖².
 
-    Found by bisection, since the predicted loss never rises: time O(nr + 62r). With r < n eigenpairs the
-    answer is an upper bound. Refused if part of y is never learnt: outside the known eigenvectors, or along
-    an eigenvalue that is not positive.
+    The loss is that of eq. (8) of Arora et al. (2019), Σᵢ (1 − ηλᵢ)²ᵏ (vᵢᵀy)². It never rises, so that k is found by
+    bisection, in time O(nr + r log k). With r < n eigenpairs the answer is an upper bound, as what lies outside the
+    known eigenvectors is taken as never learnt.
+
+    Args:
+        spectrum: The eigenpairs of H∞, all n or the r largest, as `Gram(kernel, X).eigh()` finds them.
+        y: The labels, one for each input.
+        rate: The learning rate η, between 0 and 2/λ_max.
+        loss: The fraction of the initial loss ‖y‖² that is to be reached, such as 0.01; from 1 on the answer is 0.
+
+    Returns:
+        The number of steps.
+
+    Raises:
+        InputError: If the loss is never reached, because more than this fraction of ‖y‖² lies outside the known
+            eigenvectors or along eigenvalues that are not positive; the message says how much. Also if gradient
+            descent would diverge at `rate`, with a safe rate in the message, and if `loss` is not positive.
 
     >>> steps_to(Spectrum.of(np.diag([1.0, 0.1])), np.array([0.0, 1.0]), rate=1.0, loss=0.1)
     11
@@ -151,7 +199,20 @@ def _unknown(spectrum: Spectrum, y: Float[np.ndarray, "n"], energy: Float[np.nda
 
 
 def worst_case_labels(spectrum: Spectrum) -> Float[np.ndarray, "n"]:
-    """√n times the eigenvector of λ_min, so that ‖y‖ = √n as for labels ±1. Its sign makes the sum non-negative.
+    """Give the labels that gradient descent learns most slowly: √n times the eigenvector of λ_min.
+
+    Among all labels of one length they keep the largest residual in eq. (8) of Arora et al. (2019), at any number of
+    steps and at rates up to 1/λ_max. Their length is √n, that of labels ±1, and of the two signs the one is taken that
+    makes their sum zero or positive. Time and memory O(n).
+
+    Args:
+        spectrum: All n eigenpairs of H∞, as `Gram(kernel, X).eigh()` finds them.
+
+    Returns:
+        The labels, one for each input.
+
+    Raises:
+        InputError: If the spectrum is not complete: the eigenvector of the smallest eigenvalue is needed.
 
     >>> worst_case_labels(Spectrum.of(np.diag([1.0, 0.1])))
     array([0.        , 1.41421356])

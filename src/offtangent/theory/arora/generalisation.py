@@ -48,7 +48,21 @@ def complexity(quadratic: float | int, n: int) -> float: ...
 @overload
 def complexity(quadratic: Bracketed, n: int) -> Complexity: ...
 def complexity(quadratic: float | int | Bracketed, n: int) -> float | Complexity:
-    """√(2 yᵀ(H∞)⁻¹y / n), eq. (10), from yᵀ(H∞)⁻¹y: a number for a number, a bracket for a bracket.
+    """Compute the complexity measure √(2 yᵀ(H∞)⁻¹y / n) of labelled data, eq. (10) of Arora et al. (2019).
+
+    It is the leading term of the bound (9) on the loss that a wide two-layer ReLU network has on new data once gradient
+    descent has trained it: labels along large eigenvalues of H∞ are simple, those along small ones are complex. The
+    quadratic form itself comes from `Gram.inverse_quadratic`, which may take O(n³); from there on the time is O(1).
+
+    Args:
+        quadratic: yᵀ(H∞)⁻¹y, zero or positive: a number, or a bracket with `value`, `lower` and `upper`.
+        n: The number of samples.
+
+    Returns:
+        A number for a number. For a bracket a `Complexity` between its bounds, which is `certified` if the bracket is.
+
+    Raises:
+        InputError: If `quadratic` is negative, as a matrix that is singular to rounding may make it.
 
     >>> complexity(8.0, 4)
     2.0
@@ -166,13 +180,34 @@ def generalisation_bound(
     scale: float = 0.0,
     training: float | None = None,
 ) -> GeneralisationBound:
-    """Theorem 5.1 and Corollary 5.2 from yᵀ(H∞)⁻¹y (of a bracket, the upper end) and λ₀ = `smallest`.
+    """Bound the loss on new data by all the terms of Theorem 5.1 of Arora et al. (2019), with its proof's constants.
 
-    With probability at least 1 − δ over samples and initial weights. `width` and `scale` κ default to their limits,
-    infinite and zero, where only the terms in n are left. `training` is the loss on the training data; without it, the
-    1/√n that the proof reaches. The split of δ is the proof's: a third for λ₀, a third for the initialisation (with
-    log(10/δ) in Lemma 5.4), a third for the samples, shared among the N = ⌈√(n/λ₀) + ...⌉ values of B. Lemma 5.3's
-    movement and the initial residual are taken at δ itself, as in the paper, whose O(·) hides their share.
+    The theorem says that a wide two-layer ReLU network, trained by gradient descent, has with probability at least
+    1 − δ over samples and initial weights the loss
+
+        L_D ≤ √(2 yᵀ(H∞)⁻¹y / n) + O(√(log(n/(λ₀δ)) / n))                          (9)
+
+    on new data, for every loss between 0 and 1 that is 1-Lipschitz in the prediction; for labels ±1 the same bounds the
+    classification error (Corollary 5.2). The split of δ is the proof's: a third for λ₀, a third for the initialisation
+    (with log(10/δ) in Lemma 5.4), a third for the samples, shared among the N = ⌈√(n/λ₀) + …⌉ values of B. Lemma 5.3's
+    movement and the initial residual are taken at δ itself, as in the paper, whose O(·) hides their share. Where the
+    proof hides a constant in its O(·), it is one. Time O(1).
+
+    Args:
+        quadratic: yᵀ(H∞)⁻¹y, a number or a bracket, of which the upper end is taken.
+        n: The number of samples.
+        smallest: λ₀, a lower bound on the smallest eigenvalue of H∞.
+        delta: The probability δ with which the bound may fail, between 0 and 1.
+        width: The number m of neurons. In the limit of infinite width, the default, only the terms in n are left.
+        scale: The size κ of the initial weights, positive where the width is finite; its limit, the default, is zero.
+        training: The loss on the training data; without it, the 1/√n that the proof reaches.
+
+    Returns:
+        A `GeneralisationBound`: its `total` is the bound, its fields are the terms of which that is the sum, and
+        `vacuous` says whether it is one or more, where it says nothing.
+
+    Raises:
+        InputError: If a size is not positive, or `delta` does not lie between 0 and 1.
 
     >>> bound = generalisation_bound(25.0, 10_000, smallest=0.1, delta=0.1)
     >>> bound.measure, round(bound.total, 3)

@@ -42,11 +42,26 @@ from offtangent.theory.bai_lee.signs import (
 
 
 class RandomisedRisk(eqx.Module):
-    """L(W) = E_Σ L̃(WΣ), or L_λ(W), as a function of W: jittable, with derivatives of every order that σ has.
+    """The risk of a network whose neurons move with random signs, as a function of its weights W.
 
-    The signs are drawn once (`of`), so it is one smooth function, the same at every call. One call costs two passes of
-    the network and a product of (n × m)·(m × s/2) for s signs; memory O(nm) and at most `CHUNK` outputs, also in
+    Bai & Lee (2020), Section 3.1, give each column of W an independent fair sign Σ_rr = ±1, so that the linear part
+    vanishes in the mean and the quadratic part stays, and minimise
+
+        L_λ(W) = E_Σ L̃(WΣ) + λ‖W‖⁸_{2,4},      L̃(W) = n⁻¹ Σᵢ ℓ(yᵢ, f_{W₀+W}(xᵢ)).
+
+    `RandomisedRisk.of` makes one; `risk(W)` is its value, jittable, with derivatives of every order that the activation
+    and the loss have. The signs are drawn once, so that it is one function, the same at every call. A call costs two
+    passes of the network and a product of (n × m)·(m × s/2) for s signs; memory O(nm) and at most 2²² outputs, also in
     reverse mode, which recomputes them.
+
+    Attributes:
+        net: The two-layer network f, with its initial weights W₀.
+        X: The n inputs, in the dtype of the network.
+        y: Their labels.
+        signs: The diagonals of Σ, one of each pair Σ, −Σ: s/2 rows of m signs.
+        strength: λ.
+        loss: The loss ℓ(y, z).
+        exact: Whether these are all 2^m signs, so that the mean over them is the expectation.
 
     >>> net = TwoLayer.symmetric(dim=2, width=4, activation="softplus", key=jax.random.key(0))
     >>> risk = RandomisedRisk.of(net, np.eye(2), np.array([1.0, -1.0]), logistic)
@@ -57,8 +72,8 @@ class RandomisedRisk(eqx.Module):
     net: TwoLayer
     X: Float[Array, "n d"]
     y: Float[Array, " n"]
-    signs: Int8[Array, "s m"]  # of each pair Σ, −Σ one
-    strength: Float[Array, ""]  # λ
+    signs: Int8[Array, "s m"]
+    strength: Float[Array, ""]
     loss: Loss = eqx.field(static=True)
     exact: bool = eqx.field(static=True)
 
@@ -74,17 +89,49 @@ class RandomisedRisk(eqx.Module):
         samples: int | None = None,
         key: Key[Array, ""] | None = None,
     ) -> "RandomisedRisk":
-        """All 2^m signs for m ≤ 12 if `samples` is left out; otherwise that many, in pairs Σ, −Σ, drawn with `key`."""
+        """Make the risk of a network on labelled samples, with all signs or with some drawn at random.
+
+        Args:
+            net: A two-layer network.
+            X: The inputs, one row each.
+            y: The labels, one for each input; −1 and 1 for the logistic loss and for others that are made for these.
+            loss: The loss ℓ(y, z), the logistic one by default.
+            strength: λ, the weight of ‖W‖⁸_{2,4}.
+            samples: How many signs are drawn, an even number of at least 4: they come in pairs Σ, −Σ. Without it all
+                2^m signs are taken, for widths m up to 12.
+            key: The JAX key that draws them; it is needed with `samples`.
+
+        Returns:
+            The risk as a function of W.
+
+        Raises:
+            InputError: If the network has more than 12 neurons and no `samples` are given, if `samples` come without a
+                key, if the loss is not made for these labels, or if X, y and the network do not fit together.
+        """
         inputs, labels, lam = _check_problem(net, X, y, loss, strength)
         signs = choose_signs(net.width, samples, key)
         return cls(net, inputs, labels, signs, lam, loss, exact=samples is None)
 
     def __call__(self, W: Float[Array, "d m"]) -> Float[Array, ""]:
-        """L_λ(W)."""
+        """Evaluate L_λ(W).
+
+        Args:
+            W: The movement of the weights, d × m; the network is evaluated at W₀ ± WΣ.
+
+        Returns:
+            The mean over samples and signs, and λ‖W‖⁸_{2,4}.
+        """
         return jnp.mean(self.by_pair(W)) + self.strength * penalty(W)
 
     def estimate(self, W: Float[AnyArray, "d m"]) -> Average:
-        """L_λ(W) with its standard error over the signs."""
+        """Evaluate L_λ(W) on the host, with the standard error that the choice of signs leaves.
+
+        Args:
+            W: The movement of the weights, d × m, with finite entries.
+
+        Returns:
+            An `Average`: the value, its standard error (zero where all signs were taken), and the number of signs.
+        """
         V = jnp.asarray(check_weights(self.net, W), self.X.dtype)
         pairs = np.asarray(_by_pair(self, V), np.float64)
         return Average(
@@ -94,7 +141,14 @@ class RandomisedRisk(eqx.Module):
         )
 
     def by_pair(self, W: Float[Array, "d m"]) -> Float[Array, " s"]:
-        """½(L̃(WΣ) + L̃(−WΣ)) for each of the signs Σ, without the regulariser."""
+        """Evaluate ½(L̃(WΣ) + L̃(−WΣ)) for each pair of signs, without the regulariser.
+
+        Args:
+            W: The movement of the weights, d × m.
+
+        Returns:
+            A number for each row of `signs`.
+        """
         even, odd = halves(self.net, self.net.activation, W, self.X)
 
         @jax.checkpoint

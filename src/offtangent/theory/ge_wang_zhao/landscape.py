@@ -41,7 +41,20 @@ class Curvature(eqx.Module):
 
 
 class QuadraticRisk(eqx.Module):
-    """f, or g with γ > 0, of a QuadraticNet on n samples; `risk(W)` is its value. Of a PolynomialNet X is the features.
+    """The risk of a network of quadratic neurons on n samples, with its derivatives and curvature in closed form.
+
+    Ge, Wang & Zhao (2019), Section 2.2, train the two-layer network Σᵢ aᵢ(wᵢᵀx)² with fixed signs aᵢ = ±1 on
+
+        f(W) = (1/4n) Σ_j (Σᵢ aᵢ(wᵢᵀx_j)² − y_j)²,      g(W) = f(W) + (γ/2)‖W‖_F²,
+
+    whose local minima are global ones from 2d + 2 neurons on (Lemma 1). `QuadraticRisk.of` makes one from checked
+    data; `risk(W)` is g(W), and is jittable, as all methods are. A call costs time O(ndr) and memory O(nr).
+
+    Attributes:
+        net: The network of quadratic neurons; of a network with three layers its two upper ones.
+        X: What these neurons see of the samples, n × d: the inputs, or the features of three layers.
+        y: The labels.
+        gamma: γ, the weight of ‖W‖_F²/2, zero or positive.
 
     >>> risk = QuadraticRisk.of(QuadraticNet(dim=2, width=6), np.eye(2), [1.0, -1.0])
     >>> float(risk(jnp.zeros((2, 6))))  # (1 + 1)/4n
@@ -57,10 +70,23 @@ class QuadraticRisk(eqx.Module):
     def of(
         cls, net: QuadraticNet | PolynomialNet, X: object, y: object, *, gamma: float | int = 0.0
     ) -> "QuadraticRisk":
-        """Of checked inputs and labels, in JAX's default dtype. With three layers it is net.net's on net.features(X).
+        """Make the risk of a network on labelled samples, which are checked and put into JAX's default dtype.
 
-        It warns where σ = 0, so that some labels cannot be had: more samples than quadratic forms (or, with three
-        layers, than polynomials of degree 2p), a row that is a multiple of another, a zero row.
+        It warns where the smallest singular value of [x_j ⊗ x_j] is known to be zero, so that some labels cannot be
+        had: with more samples than quadratic forms (or, with three layers, than polynomials of degree 2p), with a row
+        that is a multiple of another, and with a row of zeros.
+
+        Args:
+            net: The network. Of a `PolynomialNet` the risk is that of `net.net` on the features `net.features(X)`.
+            X: The inputs, one row each.
+            y: The labels, one real number for each input.
+            gamma: γ, zero or positive.
+
+        Returns:
+            The risk as a function of W.
+
+        Raises:
+            InputError: If X, y and the network do not fit together, if the features overflow, or if γ is negative.
         """
         quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
         found = Capacity.of(net, len(inputs))
@@ -76,48 +102,125 @@ class QuadraticRisk(eqx.Module):
         return cls(quadratic, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
 
     def residuals(self, W: Float[Array, "d r"]) -> Float[Array, "n"]:
-        """δ."""
+        """Evaluate the residuals δ_j, outputs less labels.
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            δ, one number for each sample.
+        """
         return self.net(W, self.X) - self.y
 
     def loss(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
-        """f(W), without γ."""
+        """Evaluate f(W) = (1/4n) Σ_j δ_j², without the term in γ.
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            One number.
+        """
         return 0.25 * jnp.mean(self.residuals(W) ** 2)
 
     def __call__(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
+        """Evaluate g(W) = f(W) + (γ/2)‖W‖_F².
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            One number.
+        """
         return self.loss(W) + 0.5 * self.gamma * jnp.sum(W**2)
 
     def matrix(self, W: Float[Array, "d r"]) -> Float[Array, "d d"]:
-        """M. Time O(ndr + nd²)."""
+        """Form the matrix M = n⁻¹ Σ_j δ_j x_j x_jᵀ, of which Lemmas 3 and 4 speak, in time O(ndr + nd²).
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            M, symmetric, d × d.
+        """
         return self.X.T @ (self.residuals(W)[:, None] * self.X) / len(self.y)
 
     def gradient(self, W: Float[Array, "d r"]) -> Float[Array, "d r"]:
-        """∇g = MWA + γW."""
+        """Compute the gradient ∇g = MWA + γW, with A the diagonal matrix of the signs aᵢ.
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            The gradient, of the shape of W.
+        """
         return self.matrix(W) @ W * self._signs(W) + self.gamma * W
 
     def hessian_form(self, W: Float[Array, "d r"], Z: Float[Array, "d r"]) -> Float[Array, ""]:
-        """∇²g[Z, Z] (Appendix C)."""
+        """Compute ∇²g[Z, Z] = Σ_k a_k z_kᵀMz_k + (2/n) Σ_j (Σᵢ aᵢwᵢᵀx_j x_jᵀzᵢ)² + γ‖Z‖_F² (Appendix C).
+
+        Args:
+            W: The weights at which the Hessian is taken, d × r.
+            Z: A direction, d × r, of any length.
+
+        Returns:
+            One number: the second derivative of t ↦ g(W + tZ) at zero.
+        """
         signs = self._signs(W)
         first = jnp.sum(signs * jnp.sum(Z * (self.matrix(W) @ Z), axis=0))
         cross = jnp.sum(signs * (self.X @ W) * (self.X @ Z), axis=1)
         return first + 2 * jnp.mean(cross**2) + self.gamma * jnp.sum(Z**2)
 
     def hessian(self, W: Float[Array, "d r"]) -> Float[Array, "p p"]:
-        """∇²g for W.ravel(), p = dr. Time O(np²), memory O(p² + np)."""
+        """Form the whole Hessian of g for the p = dr entries of `W.ravel()`, in time O(np²) and memory O(p² + np).
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            ∇²g, symmetric, p × p.
+        """
         signs = self._signs(W)
         cross = (self.X[:, :, None] * (signs * (self.X @ W))[:, None, :]).reshape(len(self.X), -1)
         first = jnp.kron(self.matrix(W), jnp.diag(signs))
         return first + 2 * cross.T @ cross / len(self.y) + self.gamma * jnp.eye(W.size, dtype=W.dtype)
 
     def matrix_norm(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
-        """‖M‖."""
+        """Compute ‖M‖, the largest eigenvalue of M in size.
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            One number.
+        """
         return jnp.max(jnp.abs(jnp.linalg.eigvalsh(self.matrix(W))))
 
     def lowest_curvature(self, W: Float[Array, "d r"]) -> Float[Array, ""]:
-        """λ_min(∇²g) = γ − ‖M‖, for r ≥ 2d + 2 (Lemma 3); a narrower network's is no less."""
+        """Compute λ_min(∇²g) = γ − ‖M‖, for r ≥ 2d + 2 neurons (Lemma 3); that of a narrower network is no less.
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            One number.
+        """
         return self.gamma - self.matrix_norm(W)
 
     def curvature(self, W: Float[Array, "d r"]) -> Curvature:
-        """Lemma 3's direction, in closed form: an eigenvector of M, and a null vector of half of W. O(nd² + r³)."""
+        """Find the direction along which Lemma 3's smallest curvature of f is attained, in time O(ndr + nd² + r³).
+
+        It is an eigenvector of M for its largest eigenvalue in size, times a null vector of half of W, in closed form.
+
+        Args:
+            W: The weights, d × r.
+
+        Returns:
+            A `Curvature`: the direction, the eigenvalue, how far to go for the minimum of f, and what that gains.
+
+        Raises:
+            InputError: If there are fewer than 2d + 2 neurons, so that half of W may have no null vector.
+        """
         half, count = self.net.width // 2, len(self.y)
         if half <= self.net.dim:
             raise InputError(
@@ -137,7 +240,15 @@ class QuadraticRisk(eqx.Module):
         return Curvature(Z, value, best, count * value**2 / (4 * jnp.sum(q**2)))
 
     def bound(self, W: Float[Array, "d r"], smallest: Float[Array, ""] | float) -> Float[Array, ""]:
-        """nd‖M‖²/4σ² ≥ f(W), σ = `smallest` singular value of [x_j ⊗ x_j] (Lemma 4)."""
+        """Bound f(W) from above by nd‖M‖²/4σ² (Lemma 4).
+
+        Args:
+            W: The weights, d × r.
+            smallest: σ, the smallest singular value of [x_j ⊗ x_j], as `smallest_singular` finds it.
+
+        Returns:
+            One number, at least f(W).
+        """
         count, dim = self.X.shape
         return count * dim * self.matrix_norm(W) ** 2 / (4 * smallest**2)
 
