@@ -5,7 +5,7 @@ Nichani, Bai & Lee (2022), eqs. (4), (14), (15). From N inputs without labels, w
     λᵢ(Σ) ≈ Λᵢ/N,      vᵢ = Φᵀuᵢ/√Λᵢ,      f_L(x; Π_{≤r}W) = K(x, X) U_r Λ_r⁻¹ U_rᵀ f_L(X; W).
 
 With the training inputs these vᵢ are the right singular vectors of the feature matrix Φ: V₁ are the first r, V₂ the
-others, eq. (4). For inputs uniform on S^{d−1}(√d), Σ itself is known from harmonics (`theory.sphere_features`), and its
+others, eq. (4). For inputs uniform on S^{d−1}(√d), Σ itself is known from harmonics (`sphere_covariance`), and its
 first eigenvectors from Lanczos. All on the host, NumPy float64; `basis` gives what runs inside a training loop.
 """
 
@@ -90,7 +90,23 @@ Source = Samples | Harmonics  # where Σ comes from: its product and its eigenve
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureCovariance:
-    """Σ with its largest eigenvalues λ₁ ≥ λ₂ ≥ … and their eigenvectors, which are d × m matrices.
+    """The feature covariance of a two-layer network at its initial weights, with its largest eigenpairs.
+
+    Nichani, Bai & Lee (2022), eqs. (13) and (14): the linear part of the network is f_L(x; W) = ⟨φ(x), W⟩ with the
+    features φ(x) = vec(m^{-1/2} a_r σ'(w_{0,r}ᵀx) x), the gradient of f at its initial weights, and
+
+        Σ = E[φ(x)φ(x)ᵀ] = Σᵢ λᵢ vᵢvᵢᵀ,      λ₁ ≥ λ₂ ≥ …,      E f_L(x; W)² = wᵀΣw.
+
+    The eigenvectors vᵢ are d × m matrices, as W is; no matrix of md × md is formed. `of_samples` finds them from
+    inputs without labels, `of_harmonics` from the uniform law on the sphere. All is NumPy float64, on the host.
+
+    Attributes:
+        net: The network.
+        values: The r largest eigenvalues λᵢ, the largest first.
+        trace: The sum of all md eigenvalues.
+        source: Where Σ comes from: its product with weights and its eigenvectors, used by the methods.
+        tail: The part of the trace that the harmonic expansion leaves out; zero for samples.
+        residuals: ‖Σvᵢ − λᵢvᵢ‖, where eigenpairs were found by iteration.
 
     >>> from offtangent import data
     >>> net = TwoLayer.symmetric(dim=5, width=400, law="sphere", activation="softplus", key=jax.random.key(0))
@@ -103,20 +119,33 @@ class FeatureCovariance:
 
     net: TwoLayer
     values: Float[np.ndarray, " r"]
-    trace: float  # Σᵢ λᵢ over all md of them
+    trace: float
     source: Source
-    tail: float = 0.0  # the part of the trace that the harmonic expansion leaves out
-    residuals: Float[np.ndarray, " r"] | None = field(default=None)  # ‖Σvᵢ − λᵢvᵢ‖ where found by iteration
+    tail: float = 0.0
+    residuals: Float[np.ndarray, " r"] | None = field(default=None)
 
     @classmethod
     def of_samples(
         cls, net: TwoLayer, X: Float[AnyArray, "N inputs"], *, count: int | None = None
     ) -> "FeatureCovariance":
-        """From N inputs without labels, or from the training inputs, then Σ = ΦᵀΦ/n and vᵢ are those of eq. (4).
+        """Find Σ = ΦᵀΦ/N and its eigenpairs from N inputs without labels.
 
-        All eigenpairs beyond rounding, min(N, dm) of them or dm/2 for paired neurons; or the `count` largest. Time
-        O(N²(d + m) + N³), memory 8(4N² + 2²³) bytes. The eigenvalues of a sample of the population spread around those
-        of Σ: N should be several times the number of eigenvectors one looks at.
+        Of the training inputs, the vᵢ are the right singular vectors of the feature matrix, eq. (4). The eigenvalues of
+        a sample of the population spread around those of Σ: N should be several times the number of eigenvectors one
+        looks at. Time O(N²(d + m) + N³), memory 8(4N² + 2²³) bytes.
+
+        Args:
+            net: A two-layer network.
+            X: The N inputs, one row each.
+            count: How many of the largest eigenpairs are kept, at most N. Without it, all that are larger than
+                rounding: at most min(N, dm), and with paired neurons min(N, dm/2).
+
+        Returns:
+            The covariance of these inputs.
+
+        Raises:
+            InputError: If X does not fit the network, if `count` exceeds N, or if σ' vanishes at all inputs, so that
+                Σ is zero.
         """
         features = TangentFeatures.of(net, X)
         n = len(features.X)
@@ -135,14 +164,25 @@ class FeatureCovariance:
 
     @classmethod
     def of_harmonics(cls, net: TwoLayer, *, degree: int = 40, count: int | None = None) -> "FeatureCovariance":
-        """For x uniform on S^{d−1}(√d) and W₀ with unit columns, from harmonics up to `degree`.
+        """Find Σ and its eigenpairs for x uniform on S^{d−1}(√d) and W₀ with unit columns, from spherical harmonics.
 
         The expansion lies below Σ, and every eigenvalue misses at most `tail`, which is 10⁻⁷ of the trace or less at
-        degree 40 for smooth activations and some percent for the ReLU: give a higher degree, or use samples.
+        degree 40 for smooth activations and some percent for the ReLU: give a higher degree, or use samples. With
+        h = m/2 for paired neurons and h = m otherwise, time is O(degree·h²) once and O(dh²) for a product, of which
+        Lanczos takes some 2·count + 200 on JAX's default device; memory is four h × h tables twice, and 3·count
+        vectors of d·h numbers, in float64.
 
-        `count` eigenpairs by Lanczos, n₁ + d by default; all of them for d·h up to 1500 (h = m/2 for paired neurons, m
-        otherwise). Time O(degree·h²) and O(dh²) a product, some 2·count + 200 products, on JAX's default device;
-        memory four h × h tables twice, and 3·count vectors of d·h, in float64.
+        Args:
+            net: A two-layer network whose initial weights have columns of length one (`law="sphere"`).
+            degree: The degree up to which Σ is expanded.
+            count: How many of the largest eigenpairs are found. Without it n₁ + d, or all where d·h ≤ 1500.
+
+        Returns:
+            The covariance of the uniform law.
+
+        Raises:
+            InputError: If the columns of W₀ are not of length one, if `count` exceeds the number of eigenvalues that
+                are not zero, or if it ends inside a cluster of eigenvalues, where Lanczos does not converge.
         """
         operator = SphereCovariance.of(net, degree=degree)
         trace, tail = series_tail(net, degree)
@@ -161,32 +201,70 @@ class FeatureCovariance:
 
     @property
     def known(self) -> int:
-        """How many eigenpairs are known."""
+        """The number r of eigenpairs that are known."""
         return len(self.values)
 
     def apply(self, W: Float[AnyArray, "d m"]) -> Float[np.ndarray, "d m"]:
-        """ΣW. Time O(Ndm) for samples, O(dm²) for harmonics."""
+        """Multiply ΣW, in time O(Ndm) for samples and O(dm²) for harmonics.
+
+        Args:
+            W: A direction in weight space, d × m.
+
+        Returns:
+            The product, d × m.
+        """
         return self._unfold(self.source.apply(self._fold(W)))
 
     def coordinates(self, W: Float[AnyArray, "d m"], r: int | None = None) -> Float[np.ndarray, " r"]:
-        """⟨vᵢ, W⟩ for i ≤ r, or of all known."""
+        """Compute the inner products ⟨vᵢ, W⟩ with the first eigenvectors.
+
+        Args:
+            W: A direction in weight space, d × m.
+            r: How many eigenvectors are taken, all that are known by default.
+
+        Returns:
+            The r inner products.
+        """
         return self.source.coordinates(self._fold(W))[: self.check_rank(r)]
 
     def combine(self, c: Float[AnyArray, " r"]) -> Float[np.ndarray, "d m"]:
-        """Σᵢ cᵢvᵢ over the first len(c) eigenvectors."""
+        """Add up Σᵢ cᵢvᵢ over the first eigenvectors.
+
+        Args:
+            c: The weights, one for each of the first `len(c)` eigenvectors.
+
+        Returns:
+            The sum, d × m.
+        """
         weights = np.asarray(c, np.float64)
         self.check_rank(len(weights))
         return self._unfold(self.source.combine(weights))
 
     def project(self, W: Float[AnyArray, "d m"], r: int) -> Float[np.ndarray, "d m"]:
-        """Π_{≤r}W, on the first r eigenvectors. Time O(Ndm) for samples, O(rdm) for harmonics."""
+        """Project W on the span of the first r eigenvectors, in time O(Ndm) for samples and O(rdm) for harmonics.
+
+        Args:
+            W: A direction in weight space, d × m.
+            r: How many eigenvectors span the space.
+
+        Returns:
+            Π_{≤r}W, d × m.
+        """
         return self.combine(self.coordinates(W, r))
 
     def split(self, W: Float[AnyArray, "d m"], *ends: int) -> tuple[Float[np.ndarray, "d m"], ...]:
-        """W in parts that add up to it: on eigenvectors up to ends[0], from there up to ends[1], …, and the rest.
+        """Split W into parts that add up to it, one for each run of eigenvectors, and the rest.
 
         `split(W, *blocks.ends)` are P_{Q₁}W, P_{Q₂}W and P_{Q₃}W; on the training inputs, `split(W, r, known)` are
         the parts in V₁, in V₂ and in the null space of Φ.
+
+        Args:
+            W: A direction in weight space, d × m.
+            *ends: Where the runs end: the first holds the eigenvectors up to ends[0], the second those from there up
+                to ends[1], and so on. They must not fall.
+
+        Returns:
+            A part for each end and one for what is left, each d × m.
         """
         if any(b < a for a, b in itertools.pairwise(ends)):
             raise InputError(f"ends={ends}: the ends of the parts must not fall, as in blocks.ends.")
@@ -200,19 +278,52 @@ class FeatureCovariance:
         return (*parts, np.asarray(W, np.float64) - sum(parts, start=np.zeros(self.net.W0.shape)))
 
     def linear(self, X: Float[AnyArray, "n inputs"], W: Float[AnyArray, "d m"]) -> Float[np.ndarray, " n"]:
-        """f_L(xᵢ; W) = ⟨φ(xᵢ), W⟩. Time O(ndm)."""
+        """Evaluate the linear part f_L(xᵢ; W) = ⟨φ(xᵢ), W⟩ of the network, in time O(ndm).
+
+        Args:
+            X: The n inputs, one row each.
+            W: The movement of the weights, d × m.
+
+        Returns:
+            A number for each input.
+        """
         return TangentFeatures.of(self.net, X).outputs(self._fold(W))
 
     def images(self, X: Float[AnyArray, "n inputs"], r: int | None = None) -> Float[np.ndarray, "n r"]:
-        """f_L(xᵢ; vⱼ): column j is the function that eigenvector j computes. Time O(Nn(d + m)), or O(nrdm)."""
+        """Evaluate f_L(xᵢ; vⱼ), the functions that the eigenvectors compute.
+
+        Time O(Nn(d + m) + Nnr) for samples and O(nrdm) for harmonics.
+
+        Args:
+            X: The n inputs, one row each.
+            r: How many eigenvectors are taken, all that are known by default.
+
+        Returns:
+            A matrix n × r, whose column j belongs to eigenvector j.
+        """
         return self.source.images(TangentFeatures.of(self.net, X))[:, : self.check_rank(r)]
 
     def blocks(self, k: int) -> Blocks:
-        """Q₁, Q₂ and Q₃ at degree k: `theory.feature_blocks`."""
+        """Find where the blocks Q₁, Q₂ and Q₃ of a degree end in the spectrum (Section 4.1).
+
+        Args:
+            k: The degree, at least 1. Q₁ expresses the polynomials of degree k, Q₂ the next degrees up to 2k.
+
+        Returns:
+            The `Blocks`, with predicted and found ends.
+        """
         return feature_blocks(self.values, self.net, k, trace=self.trace)
 
     def basis(self, start: int, stop: int) -> Basis:
-        """Eigenvectors start + 1, …, stop in the dtype of the network, to be used inside jitted functions."""
+        """Give some of the eigenvectors in the dtype of the network, to be used inside jitted functions.
+
+        Args:
+            start: How many eigenvectors are left out in front.
+            stop: The number of the last one, counted from one.
+
+        Returns:
+            A `Basis` of the eigenvectors start + 1, …, stop, which projects weights on them.
+        """
         if not 0 <= start <= stop:
             raise InputError(f"start={start}, stop={stop}: expected 0 ≤ start ≤ stop.")
         self.check_rank(stop)
@@ -225,7 +336,17 @@ class FeatureCovariance:
         return np.asarray(unfold(V, self.net.paired))
 
     def check_rank(self, r: int | None) -> int:
-        """r, or all eigenvectors known for None; an InputError where so many are not."""
+        """Refuse a number of eigenvectors that are not all known.
+
+        Args:
+            r: The number, or None for all that are known.
+
+        Returns:
+            The number itself, or for None how many are known.
+
+        Raises:
+            InputError: If fewer than r eigenvectors are known.
+        """
         if r is None:
             return self.known
         check_count("r", r, least=0)

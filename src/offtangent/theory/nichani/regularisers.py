@@ -104,7 +104,21 @@ class R2(Regulariser):
 
 
 class R3(Regulariser):
-    """R₃, eqs. (18) and (26): what Π_{>r}W does to the linear term on the training inputs. It holds V₂ down.
+    """The regulariser R₃, which keeps a network from fitting the training labels with bad directions of its kernel.
+
+    Nichani, Bai & Lee (2022), eqs. (18) and (26): with Π_{>r}W the part of the weights off the first r eigenvectors of
+    the feature covariance, and the mean over the n training inputs,
+
+        R₃(W) = E_n f_L(x; Π_{>r}W)²,
+
+    so that moving in the directions V₂, in which the linear part f_L can only interpolate, costs what it changes there.
+    `R3.empirical` is the form of the paper's experiments, `R3.of` that of its theorems. Either is a function of W:
+    jittable, differentiable, in the dtype of the network; axes in front of W are a batch, with one value for each.
+
+    Attributes:
+        linear: The linear part f_L on the training inputs, as a function of W.
+        images: f_L(xᵢ; vⱼ), the functions of the first r eigenvectors on the training inputs.
+        basis: The first r eigenvectors themselves.
 
     >>> from offtangent import data
     >>> net = TwoLayer.symmetric(dim=5, width=40, law="sphere", activation="softplus", key=jax.random.key(0))
@@ -114,16 +128,28 @@ class R3(Regulariser):
     0.0
     """
 
-    linear: LinearPart  # on the training inputs
-    images: Float[Array, "n r"]  # f_L(xᵢ; vⱼ)
+    linear: LinearPart
+    images: Float[Array, "n r"]
     basis: Basis
 
     @staticmethod
     def empirical(net: TwoLayer, X: Float[AnyArray, "n inputs"], rank: int) -> SampleResidual:
-        """With the training features' own V₁ in place of Q₁: n⁻¹‖(I − U_rU_rᵀ) f_L(X; W)‖², U_r of ΦΦᵀ.
+        """Make R₃ with the training features' own directions V₁ in place of the population's Q₁.
 
-        The paper's experiments use this one: Π_{>r} is I − V₁V₁ᵀ, and ΦV₁V₁ᵀ = U_rU_rᵀΦ exactly. Time O(n³) once,
-        then O(ndm + nr), memory n(h + r). Its `of_linear(f)` takes f_L(X; W) where a loss has computed it.
+        This is n⁻¹‖(I − U_rU_rᵀ) f_L(X; W)‖² with the first r eigenvectors U_r of ΦΦᵀ, which the paper's experiments
+        use: Π_{>r} is I − V₁V₁ᵀ, and ΦV₁V₁ᵀ = U_rU_rᵀΦ exactly. Time O(n²(d + m) + n³) once, then O(ndm + nr) for a
+        value; memory n(h + r) numbers, with h = m/2 for paired neurons and h = m otherwise.
+
+        Args:
+            net: A two-layer network.
+            X: The training inputs, one row each.
+            rank: r, at most n; `labels.advise` suggests one.
+
+        Returns:
+            R₃ as a function of W. Its `of_linear(f)` takes f_L(X; W) instead, where a loss has computed it already.
+
+        Raises:
+            InputError: If there are no r singular vectors, or X does not fit the network.
         """
         found = FeatureCovariance.of_samples(net, X, count=_count(rank, len(X)))
         assert isinstance(found.source, Samples)
@@ -132,13 +158,35 @@ class R3(Regulariser):
 
     @classmethod
     def of(cls, covariance: FeatureCovariance, X: Float[AnyArray, "n inputs"], rank: int) -> "R3":
-        """With the population's Π_{>r}. Time O((n + N)dm + (n + N)r), or O(ndm + rdm) with harmonics."""
+        """Make R₃ with the projection Π_{>r} of the population, or of any inputs that a covariance was made of.
+
+        A value takes time O((n + N)dm + (n + N)r) with a covariance of N samples, O(ndm + rdm) with one of harmonics.
+
+        Args:
+            covariance: The feature covariance whose first r eigenvectors go free.
+            X: The training inputs, one row each.
+            rank: r, at most the number of eigenvectors known.
+
+        Returns:
+            R₃ as a function of W.
+
+        Raises:
+            InputError: If `covariance` is none, or fewer than r of its eigenvectors are known.
+        """
         _check_covariance(covariance)
         basis = covariance.basis(0, rank)
         linear = TangentFeatures.of(covariance.net, X).linear()
         return cls(linear, jnp.asarray(covariance.images(X, rank), linear.X.dtype), basis)
 
     def __call__(self, W: Float[Array, "*b d m"]) -> Float[Array, "*b"]:
+        """Evaluate R₃(W).
+
+        Args:
+            W: The movement of the weights, d × m; axes in front are a batch.
+
+        Returns:
+            A number for each W of the batch.
+        """
         left = self.linear(W) - self.basis.coordinates(W) @ self.images.T
         return jnp.mean(left**2, axis=-1)
 
