@@ -99,12 +99,19 @@ class Bounded(eqx.Module):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What every network of a widened grid came to. Tables have the axes rate, decay, and whatever follows."""
+    """What every network of a widened grid of learning rates and weight decays came to.
+
+    Attributes:
+        rates: The learning rates, rising.
+        decays: The weight decays, rising.
+        tables: What was evaluated, by name; tables have the axes rate, decay, and whatever follows.
+        by: The name of the table whose least mean chooses.
+    """
 
     rates: tuple[float, ...]
     decays: tuple[float, ...]
     tables: Mapping[str, np.ndarray]
-    by: str  # the table whose least mean chooses
+    by: str
 
     @property
     def chosen(self) -> tuple[int, int]:
@@ -138,10 +145,25 @@ def search(
     *,
     by: str,
 ) -> Search:
-    """Evaluate a grid, and widen it as long as the best is on one of its edges, at most by 8 rows or columns.
+    """Evaluate a grid of learning rates and weight decays, and widen it while the best is on one of its edges.
 
-    `evaluate(rates, decays)` gives tables with the axes rate and decay in front, and is called again for what is new.
-    Both grids rise, with two entries at least; they go on with the ratio of their last two.
+    A row or a column is added at a time, eight of them at most; at each end the grid goes on with the ratio of its
+    outer two entries (above a lone positive decay, with ten times it). A decay of zero is no edge, as there is none
+    below. The time is that of `evaluate`, which is called once, and once more for each row or column.
+
+    Args:
+        evaluate: A function of rates and decays that gives tables by name, each with the axes rate and decay in front,
+            and whatever follows, such as seeds. A network that is lost is NaN or infinite.
+        rates: The learning rates to begin with: two or more, positive, rising.
+        decays: The weight decays to begin with: two or more, from zero on, rising.
+        by: The name of the table whose least mean, over the axes that follow, chooses.
+
+    Returns:
+        A `Search`: all tables, the rates and decays of their axes, and which network is `chosen`.
+
+    Raises:
+        InputError: If a grid does not rise, if the tables have no such name or other axes, or if no network of all is
+            finite.
 
     >>> def evaluate(rates, decays):
     ...     return {"loss": np.log(np.array(rates))[:, None] ** 2 + np.array(decays)}

@@ -37,7 +37,31 @@ Objective = Callable[[Any, Array, Array], Array]
 
 
 class Diverged(ArithmeticError):
-    """Training blew up. Carries the step and the largest stable rate of plain gradient descent at the start."""
+    """Training blew up: its loss became NaN, infinite, or more than a thousand times the first one.
+
+    Of minibatches the largest loss of the first epoch stands for the first one. The message names a learning rate that
+    is safe for plain gradient descent at the initial parameters.
+
+    Args:
+        step: The step before which the loss was seen to be lost.
+        loss: The loss there; of several networks their sum.
+        first: The loss before the first step.
+        largest_stable_rate: 2/λ_max of the objective's Hessian at the initial parameters; not finite where the
+            curvature there names no rate.
+
+    Attributes:
+        step: As given.
+        loss: As given.
+        largest_stable_rate: As given, for a program that tries again.
+
+    >>> from offtangent.training import HalfSquares
+    >>> one, slope = np.ones(1), HalfSquares(lambda w, X: X @ w)  # of curvature 1
+    >>> try:
+    ...     run = train(slope, 0 * one, one[:, None], one, optimiser=optax.sgd(3.0), steps=100)
+    ... except Diverged as error:
+    ...     print(error.step, error.largest_stable_rate)
+    5 2.0
+    """
 
     def __init__(self, step: int, loss: float, first: float, largest_stable_rate: float):
         self.step, self.loss, self.largest_stable_rate = step, loss, largest_stable_rate
@@ -94,17 +118,49 @@ def train(
     precision: str = "highest",
     progress: Callable[[int, int], None] | None = None,
 ) -> History:
-    """Minimise `objective(params, X, y)` for a number of steps.
+    """Minimise `objective(params, X, y)` for a number of steps with any optax optimiser.
 
-    `batch`: rows per step, drawn without replacement within an epoch (a rest that does not fill a batch is left
-    out until the next shuffle); needs `key`. `record`: quantities of the parameters, evaluated before step k for
-    every k in `record_at` (which may include `steps`, the end). `checkpoint`: the state is written there from
-    time to time, and a later call with the same arguments goes on from it with the same numbers. `precision`
-    names the precision of matrix products (JAX's names: "highest", "tensorfloat32", ...).
+    Steps run in blocks of 256 inside one program, which is compiled once. The objective may return several losses, of
+    several networks that are trained at once: the gradient is that of their sum. A step costs a gradient of the
+    objective on its rows; memory holds the data, the parameters, the optimiser's state and what is recorded.
 
-    Raises `Diverged` with the step and the largest stable learning rate. Warns where the network has `most_samples`, as
-    quadratic ones do, and these are fewer than n: it is looked for at `objective.f`, where `HalfSquares` and `MeanLoss`
-    keep it. An objective that is a plain function cannot be looked into, and passes.
+    It warns where the network has `most_samples`, as quadratic ones do, and these are fewer than n. The network is
+    looked for at `objective.f`, where `HalfSquares` and `MeanLoss` keep it; an objective that is a plain function
+    cannot be looked into, and passes.
+
+    Args:
+        objective: What is to be made small, a function of (params, X, y) that returns a number or an array of losses,
+            such as `HalfSquares(f)` or `MeanLoss(f, loss)`.
+        params: The parameters to start from, a pytree of floating-point arrays, such as `net.origin`.
+        X: The inputs, one for each entry of the first axis.
+        y: The labels, one row for each input.
+        optimiser: An optax optimiser, such as `optax.sgd(0.1)`.
+        steps: The number of steps; zero looks at the initial parameters only.
+        batch: The number of rows that a step sees, drawn without replacement within an epoch (a rest that does not
+            fill a batch is left out until the next shuffle). Without it every step sees all of them.
+        key: The JAX key that draws the batches; it is needed with `batch`.
+        record: Quantities to be recorded, functions of the parameters by name.
+        record_at: The steps k before which they are evaluated; `steps` itself is the end.
+        checkpoint: A `training.loop.Checkpoint(path)`: the state is written there from time to time, and a later call
+            with the same arguments goes on from it with the same numbers.
+        precision: The precision of matrix products, by JAX's names: "highest", "tensorfloat32" and others.
+        progress: A function that is called after every block with the steps done and the steps in all.
+
+    Returns:
+        A `History`: its `losses[k]` is the objective before step k, on that step's rows, and the last one is after all
+        steps; `params` are the final parameters, `state` is the optimiser's, and `records` holds what was recorded.
+
+    Raises:
+        Diverged: If the loss is lost; the error carries the step and the largest stable learning rate.
+        InputError: If the data are not finite or do not fit together, if the objective cannot be evaluated on them or
+            is not finite before the first step, or if a checkpoint is damaged or of another run. Each message says
+            what to do.
+
+    >>> from offtangent.training import HalfSquares
+    >>> X, y = np.array([[1.0], [2.0]]), np.array([2.0, 4.0])
+    >>> run = train(HalfSquares(lambda w, X: X @ w), np.zeros(1), X, y, optimiser=optax.sgd(0.1), steps=2)
+    >>> run.losses.round(3).tolist(), float(run.params[0])
+    ([10.0, 2.5, 0.625], 1.5)
     """
     for name, values in (("X", X), ("y", y)):
         check_data(name, values)

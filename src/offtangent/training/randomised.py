@@ -30,9 +30,18 @@ from offtangent.theory.bai_lee.signs import flip
 
 
 class MeanLoss(eqx.Module):
-    """L̃ = n⁻¹ Σᵢ ℓ(yᵢ, f(params, xᵢ)) as an objective for `train`, for any f and any loss.
+    """The mean of a loss over samples as an objective for `train`.
 
-    A mean, unlike `HalfSquares`, so that a batch estimates it. Outputs with k columns give k losses.
+    It is the empirical risk of Bai & Lee (2020), Section 3.1,
+
+        L̃ = n⁻¹ Σᵢ ℓ(yᵢ, f(params, xᵢ)),
+
+    for any f and any loss: a mean, unlike `HalfSquares`, so that a batch estimates it. Outputs with k columns give k
+    losses. The cost is that of f.
+
+    Args:
+        f: A function f(params, X) of a batch X, whose outputs have the shape of the labels; networks are such.
+        loss: The loss ℓ(y, z), by default the logistic one, which is for labels −1 and 1.
 
     >>> from offtangent.special.losses import squared
     >>> objective = MeanLoss(lambda slope, X: slope * X[:, 0], squared)
@@ -44,6 +53,19 @@ class MeanLoss(eqx.Module):
     loss: Loss = eqx.field(static=True, default=logistic)
 
     def __call__(self, params: PyTree, X: Float[Array, "n *d"], y: Float[Array, "n *k"]) -> Float[Array, "*k"]:
+        """Evaluate L̃ on a batch.
+
+        Args:
+            params: The parameters of f.
+            X: The inputs.
+            y: The labels, of the shape of the outputs.
+
+        Returns:
+            One mean loss, or one for each of k columns.
+
+        Raises:
+            InputError: If outputs and labels differ in shape, or the loss is not made for these labels.
+        """
         return empirical_risk(self.f, params, X, y, self.loss)
 
 
