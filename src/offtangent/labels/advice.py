@@ -60,12 +60,39 @@ def advise(
     degree: int | None = None,
     key: Key[Array, ""] | None = None,
 ) -> Advice:
-    """What a symmetric two-layer network of this width and activation can do with these samples, before training.
+    """Say what a two-layer network can do with these samples beyond its tangent kernel, and how to train it so.
 
-    Rows are scaled to length √d, as the paper's inputs; scaling X, or rotating it, changes nothing but the network's
-    own randomness. Energies are estimated up to `degree`; unless told, as far as n samples can, from 2 to 6. `key` (of
-    seed 0 by default) draws the network and the parts of the samples. Time O(n·rows·(d + m) + n·rows²) with
-    rows = min(n, 3000), memory some 3·(degree + 1)·rows² bytes, at least 8(3·rows² + 2²³).
+    For a symmetric network of this width and activation, after Nichani, Bai & Lee (2022): how much of the labels'
+    energy each degree of polynomials carries, which share of it the linear part of the network will learn, what is left
+    for the quadratic part, and how to set the regulariser R₃ that keeps the linear part from fitting the rest. Its rank
+    r counts the directions of all degrees that are learnt by half or more, and its strength is the largest that costs
+    no step size,
+
+        λ₃ = λ_1/λ_{r+1} − 1,
+
+    on the mean over samples as in eq. (18), with the eigenvalues of the Gram matrix of the tangent features, predicted
+    ones where directions are uniform. Where they are not, or samples are too few for any degree, the eigenvalues are
+    measured, and r is the rank at which regression on the first eigenvectors generalises best. Rows are scaled to
+    length √d, as the paper's inputs; scaling X, or rotating it, changes nothing but the network's own randomness. Time
+    O(n·rows·(d + m) + n·rows²) with rows = min(n, 3000), memory some 3·(degree + 1)·rows² bytes, at least
+    8(3·rows² + 2²³).
+
+    Args:
+        X: The inputs, at least 20 rows of at least two columns.
+        y: The labels, a real number for each row, taken as they are and not centred.
+        width: The number m of neurons, an even one.
+        activation: The activation, by name or as an `Activation` or a function.
+        degree: The degree up to which energies are estimated, at most 40. Without it as far as n samples can tell, from
+            2 to 6.
+        key: The JAX key that draws the network and the parts of the samples, that of seed 0 by default.
+
+    Returns:
+        An `Advice`: `print(advice)` tells it in words, `rank` and `lambda3` set R₃, `linear` and `left` are the
+        energies that the linear part explains and leaves.
+
+    Raises:
+        InputError: If there are too few samples, or X has one column, if X and y do not fit together, or if all labels
+            are the same, or too large or small for float64 to square.
 
     >>> from offtangent import data
     >>> from offtangent.data.targets import sphere_target

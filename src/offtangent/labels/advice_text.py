@@ -44,18 +44,32 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice:
-    """What the samples say; `print(advice)` tells it in words. Energies are means of squares, y itself not centred."""
+    """What `advise` found; `print(advice)` tells it in words. Energies are means of squares, y itself not centred.
+
+    Attributes:
+        samples: The number n of samples.
+        dim: The dimension d of the inputs.
+        width: The number m of neurons.
+        activation: The name of the activation.
+        power: The mean of y².
+        estimate: The energies by degree, for uniform inputs.
+        curve: What the tangent kernel is predicted to learn of the degrees 0, …, 40, for uniform inputs.
+        measured: The error of the linear part on samples left out one at a time.
+        departures: ‖p_j‖² of the inputs' density for j = 1, 2, which is zero for uniform ones.
+        uniform: Whether these pass for zero.
+        cut: Where the first r directions end, and what follows for λ₃.
+    """
 
     samples: int
     dim: int
     width: int
     activation: str
-    power: float  # the mean of y²
-    estimate: EnergyEstimate  # energies by degree; for uniform inputs
-    curve: KernelCurve  # what the tangent kernel is predicted to learn of the degrees 0, …, 40; for uniform inputs
+    power: float
+    estimate: EnergyEstimate
+    curve: KernelCurve
     measured: Measured
-    departures: Float[np.ndarray, " two"]  # ‖p_j‖² of the inputs' density for j = 1, 2; zero if uniform
-    uniform: bool  # whether they pass for zero
+    departures: Float[np.ndarray, " two"]
+    uniform: bool
     cut: Cut
 
     @property

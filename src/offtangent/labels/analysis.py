@@ -44,34 +44,55 @@ class Suspects:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelAnalysis:
-    """The whole of it. `summary()` has the numbers as a dictionary for JSON."""
+    """All that `analyse` found. `summary()` has the numbers as a dictionary for JSON.
 
-    n: int  # rows given
-    y: Float[np.ndarray, " n"]  # their labels: classes by number, or values
+    Attributes:
+        n: The number of rows given.
+        y: Their labels: classes by number, or values.
+        features: The number of columns given.
+        classes: The names of the classes, or None where labels are numbers.
+        counts: The number of rows of each class.
+        merged: Which rows are equal to each other.
+        preprocessing: What was done to the inputs.
+        kernel: The name of the kernel.
+        ridge: What was added to the diagonal of the kernel matrix for spectrum and complexity.
+        parts: The numbers of rows of the parts that predictions were made within: one part if there was room.
+        rows: The number of rows that spectrum, complexity and curve are of.
+        spectrum: The labels in the spectrum of the kernel matrix.
+        noise: How many labels are wrong.
+        loo_error: The share of rows whose label is not predicted by the others; of numbers, 1 − R².
+        suspects: All rows, the one whose label is least like its prediction first.
+    """
+
+    n: int
+    y: Float[np.ndarray, " n"]
     features: int
-    classes: tuple[str, ...] | None  # names; None for numbers
-    counts: tuple[int, ...] | None  # rows of each class
+    classes: tuple[str, ...] | None
+    counts: tuple[int, ...] | None
     merged: Merged
     preprocessing: Preprocessing
     kernel: str
-    ridge: float  # added to the kernel matrix for spectrum and complexity
-    parts: tuple[int, ...]  # rows of the parts that predictions were made within: one part if there was room
-    rows: int  # that spectrum, complexity and curve are of
+    ridge: float
+    parts: tuple[int, ...]
+    rows: int
     spectrum: LabelSpectrum
     noise: Noise
-    loo_error: float  # share of rows whose label is not predicted by the others; of numbers, 1 − R²
+    loo_error: float
     suspects: Suspects
 
     @property
     def complexity(self) -> Complexity:
+        """The complexity √(2 yᵀ(H∞)⁻¹y / n) between its bounds; of several classes the root of the mean square."""
         return self.spectrum.complexity
 
     @property
     def alignment(self) -> Alignment:
+        """The share of the labels' energy in the top eigenvectors, next to that of shuffled labels."""
         return self.spectrum.alignment
 
     @property
     def curve(self) -> PredictedCurve:
+        """The loss that gradient descent is predicted to have at each step."""
         return self.spectrum.curve
 
     @property
@@ -85,7 +106,11 @@ class LabelAnalysis:
         return f"LabelAnalysis({self.n} rows, {kind}, complexity {self.complexity.value:.3g})"
 
     def summary(self) -> dict[str, Any]:
-        """For JSON: plain numbers, lists and text."""
+        """Put all numbers into a dictionary for JSON.
+
+        Returns:
+            Plain numbers, lists and text by name; None where there is nothing to say.
+        """
         estimate, curve, shuffled = self.noise.estimate, self.curve, self.spectrum.shuffled
         low, high = curve.steps_to_1_percent
         by_class = self.spectrum.by_column if self.classes and len(self.classes) > 2 else ()
@@ -152,16 +177,42 @@ def analyse(
     key: Key[Array, ""] | None = None,
     watch: Watch | None = None,
 ) -> LabelAnalysis:
-    """All that a kernel says about labels y of inputs X.
+    """Say all that a kernel knows about the labels y of inputs X, before anything is trained.
 
-    `task`: "classification" (labels are classes, more than two are taken one against the rest), "regression" (labels
-    are numbers), or "auto": classes if they have names or are at most 20 different whole numbers. `classes` are the
-    names of labels 0, 1, …. Equal rows are merged first. Features are standardised, get a bias coordinate and are put
-    on the unit sphere, unless said otherwise. `key` (of seed 0 by default) draws the shuffles and the parts.
+    Five things, from the kernel matrix H∞ of an infinitely wide network: how hard the labels are, by the complexity of
+    Arora et al. (2019) next to that of the same labels shuffled,
 
-    Time O(n³) and memory 5n² floats up to `rows_at_once` rows (12 000, or what half of the free memory holds). Beyond
-    that, leave-one-out predictions and the noise are found within random parts of at most that many rows; spectrum,
-    complexity and curve are still of all rows, up to 65 536 (of more: of a random part), by iteration on tiles.
+        √(2 yᵀ(H∞)⁻¹y / n),                                                         (10)
+
+    how fast gradient descent will learn them, ‖y − u(k)‖² ≈ Σᵢ (1 − ηλᵢ)²ᵏ(vᵢᵀy)² by eq. (8), how well each label
+    follows from the others by kernel ridge regression, how many are wrong, and which. Equal rows are merged first.
+
+    Time O(n³) and memory 5n² floats up to `rows_at_once` rows. Beyond that, leave-one-out predictions and the noise are
+    found within random parts of at most that many rows; spectrum, complexity and curve are still of all rows, up to
+    65 536 (of more: of a random part), by iteration on tiles.
+
+    Args:
+        X: The inputs, one row each.
+        y: The labels, a number for each row.
+        task: "classification" (labels are classes; more than two are taken one against the rest), "regression" (labels
+            are numbers), or "auto": classes if they have names or are at most 20 different whole numbers.
+        classes: The names of the labels 0, 1, …, for classes.
+        preprocess: What is done to each feature first: "standardised", "centred" or "raw".
+        unit: Whether rows are scaled to length one in the end.
+        bias: Whether they get one more coordinate before that, the same for all and as long as a typical row.
+        kernel: A kernel of `offtangent.kernels`, or the name of one in `kernels.names.KERNELS`.
+        ridge: What is added to the diagonal of the kernel matrix for spectrum and complexity; needed where rows point
+            the same way, 1e-6 say.
+        rows_at_once: How many rows are treated in one piece; 12 000 by default, or what half of the free memory holds.
+        key: The JAX key that draws the shuffles and the parts, that of seed 0 by default.
+        watch: A function that is told, in words, what is being done.
+
+    Returns:
+        A `LabelAnalysis`; its `summary()` has the numbers as a dictionary.
+
+    Raises:
+        InputError: If X or y are not finite numbers or do not fit together, if all labels are the same, if there are
+            too many different ones for classes, or if the kernel matrix is singular; the message says what to do.
 
     >>> from offtangent.data import digits
     >>> found = analyse(*digits(classes=(0, 1), samples=60))

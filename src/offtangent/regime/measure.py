@@ -54,22 +54,38 @@ class Movement:
 class Regime:
     """What one training did to a network, on given inputs. `summary()` has the numbers as a dictionary for JSON.
 
-    `report.regime.regime_figures` draws it, and `report.regime.regime_page` makes a page of it.
+    `regime.page.regime_figures` draws it, and `regime.page.regime_page` makes a page of it.
+
+    Attributes:
+        samples: The number of inputs.
+        outputs: The number of outputs for each of them.
+        parameters: The number of parameters.
+        change: The root mean square of f(θ) − f(θ₀) over samples and outputs.
+        sizes: The terms of orders 1, 2, …, in the same units.
+        left: What the sum of the first k terms leaves of the change, for k = 1, 2, …, in the same units.
+        shares: ⟨f^{(k)}, f(θ) − f(θ₀)⟩ over ‖f(θ) − f(θ₀)‖², for each order k.
+        remainder_share: The same of the remainder; with `shares` it adds up to one.
+        movements: How far each array of parameters moved.
+        kernel_change: ‖K(θ) − K(θ₀)‖_F / ‖K(θ₀)‖_F of the tangent kernels' traces over outputs.
+        kernel_growth: ‖K(θ)‖_F / ‖K(θ₀)‖_F.
+        kernel_turn: The angle between the two as vectors, in degrees.
+        alignment: How K is aligned with the centred labels, ⟨K, YYᵀ⟩ / (‖K‖_F ‖YYᵀ‖_F), before and after; None without
+            labels.
     """
 
     samples: int
     outputs: int
     parameters: int
-    change: float  # ‖f(θ) − f(θ₀)‖ / √(samples·outputs)
-    sizes: tuple[float, ...]  # of the terms of orders 1, 2, …, in the same units
-    left: tuple[float, ...]  # what the sum of the first k terms leaves of the change, for k = 1, 2, …; ditto
-    shares: tuple[float, ...]  # ⟨f^{(k)}, f(θ) − f(θ₀)⟩ over ‖f(θ) − f(θ₀)‖²
-    remainder_share: float  # with `shares` it adds up to one
+    change: float
+    sizes: tuple[float, ...]
+    left: tuple[float, ...]
+    shares: tuple[float, ...]
+    remainder_share: float
     movements: tuple[Movement, ...]
-    kernel_change: float  # ‖K(θ) − K(θ₀)‖_F / ‖K(θ₀)‖_F of the tangent kernels' traces over outputs
-    kernel_growth: float  # ‖K(θ)‖_F / ‖K(θ₀)‖_F
-    kernel_turn: float  # the angle between them as vectors, in degrees
-    alignment: tuple[float, float] | None  # of K with the labels, yᵀKy / (‖K‖_F ‖y‖²), before and after
+    kernel_change: float
+    kernel_growth: float
+    kernel_turn: float
+    alignment: tuple[float, float] | None
 
     @property
     def carried_by(self) -> int | None:
@@ -82,7 +98,11 @@ class Regime:
         return self.left[-1]
 
     def summary(self) -> dict[str, Any]:
-        """For JSON: plain numbers, lists and text."""
+        """Put all numbers into a dictionary for JSON.
+
+        Returns:
+            Plain numbers, lists and text by name; None where there is nothing to say.
+        """
         return {
             "samples": self.samples,
             "outputs": self.outputs,
@@ -121,12 +141,36 @@ def measure_regime(
     order: int = 2,
     neurons: int = -1,
 ) -> Regime:
-    """Where training took f(params, x), from `params0` to `params`, as the inputs X see it.
+    """Measure which order of its Taylor series carries a trained network, how far it moved, how its kernel turned.
 
-    `order` is that of the Taylor series around `params0`. `neurons` is the axis of a weight array that counts its
-    neurons: the last for Flax and for our own networks, 0 for Equinox. With labels y, (n,) or (n, k) or whole numbers
-    for classes, also how the tangent kernel is aligned with them. Time: a few passes of the network for the terms, and
-    2n²P/2 operations for the two kernels of n samples; a few hundred samples will do.
+    Between the initial parameters θ₀ and the trained ones θ, on given inputs,
+
+        f(θ) − f(θ₀) = f^{(1)} + f^{(2)} + … + f^{(order)} + remainder.
+
+    A lazy network is carried by f^{(1)}: it is the linear model of its tangent kernel. In a two-layer network of width
+    m that happens where neurons move by m^{-1/2}; Bai & Lee (2020) let them move by m^{-1/4}, where f^{(2)} carries it.
+    Time is a few passes of the network for the terms, and some n²kP operations for each of the two kernels of n
+    samples, k outputs and P parameters; a few hundred samples will do.
+
+    Args:
+        f: The network, a function f(params, X) of a batch, whose outputs have one row for each input.
+        params0: The initial parameters, any pytree; the Taylor series is around them.
+        params: The trained parameters, of the same structure.
+        X: The inputs, an array or a pytree of arrays whose first axis counts samples.
+        y: The labels, of shape (n,) or (n, k), whole numbers for classes. With them it is also measured how the
+            tangent kernel is aligned with the labels, before and after.
+        order: The order of the Taylor series, at least 1.
+        neurons: The axis of a weight array that counts its neurons: the last, -1, for Flax and for our own networks, 0
+            for Equinox.
+
+    Returns:
+        A `Regime`: `carried_by` is the smallest order that leaves at most a tenth of the change, or None; `shares`,
+        `movements` and the kernel's change say how.
+
+    Raises:
+        InputError: If the outputs have not changed beyond rounding, or are not finite after training, if there are no
+            samples, if `neurons` is no axis of every array of weights, or if labels do not fit. Each message says what
+            was expected.
 
     >>> import jax.numpy as jnp
     >>> regime = measure_regime(lambda w, x: jnp.tanh(x @ w), jnp.zeros(1), jnp.full(1, 0.01), jnp.ones((1, 1)))
