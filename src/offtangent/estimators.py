@@ -60,8 +60,8 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 class NTKRegressor(RegressorMixin, _KernelEstimator):  # type: ignore[misc]
     """Regression with the kernel of a wide network, as a scikit-learn estimator; one output or several.
 
-    It predicts ȳ + Σᵢ αᵢ K(x, xᵢ) with α = (K + ρI)⁻¹(y − ȳ), the regression that an infinitely wide network trained by
-    gradient descent comes to as the ridge ρ goes to zero. Time O(n³) and memory 3n² floats for n samples.
+    It predicts ȳ + Σᵢ αᵢ K(x, xᵢ) with α = (K + ρI)⁻¹(y − ȳ), which is what gradient descent on the squared loss of
+    an infinitely wide network comes to as the ridge ρ goes to zero. Time O(n³) and memory 3n² floats for n samples.
 
     Args:
         kernel: A kernel of `offtangent.kernels`, or the name of one in `kernels.names.KERNELS`.
@@ -123,8 +123,8 @@ class NTKRegressor(RegressorMixin, _KernelEstimator):  # type: ignore[misc]
 class NTKClassifier(ClassifierMixin, _KernelEstimator):  # type: ignore[misc]
     """Classification with the kernel of a wide network, as a scikit-learn estimator.
 
-    It is kernel ridge regression on the labels ±1, of more than two classes one against the rest: the class is the sign,
-    or the largest, of Σᵢ αᵢ K(x, xᵢ) with α = (K + ρI)⁻¹Y. Time O(n³) and memory 3n² floats for n samples.
+    It is kernel ridge regression on the labels ±1, of more than two classes one against the rest: the class is told by
+    the sign, or the largest, of Σᵢ αᵢ K(x, xᵢ) with α = (K + ρI)⁻¹Y. Time O(n³) and memory 3n² floats for n samples.
 
     Args:
         kernel: A kernel of `offtangent.kernels`, or the name of one in `kernels.names.KERNELS`.

@@ -9,59 +9,126 @@ from offtangent.lab.statistics import Interval
 
 
 class Verdict(StrEnum):
-    """What a measurement says about a statement. Only `FAILS` makes a run fail."""
+    """What a measurement says about a statement. Only `FAILS` makes a run fail.
+
+    Attributes:
+        HOLDS: The measured value is as the statement says.
+        FAILS: It is not, or it is not a number.
+        REFUTED: It is not, and the statement is a known misprint; the corrected form is a claim of its own.
+        OUTSIDE: It was measured where the theorem promises nothing.
+        UNTESTABLE: It would take more than this profile has to tell.
+
+    >>> Claim.at_most(0.5, 1, source="Lemma 1", statement="$x ≤ 1$", measured="x").verdict is Verdict.HOLDS
+    True
+    """
 
     HOLDS = "holds"
     FAILS = "fails"
-    REFUTED = "refuted as printed"  # a known misprint; the corrected form is a claim of its own
-    OUTSIDE = "outside the hypothesis"  # measured where the theorem promises nothing
+    REFUTED = "refuted as printed"
+    OUTSIDE = "outside the hypothesis"
     UNTESTABLE = "not testable at this size"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of the claims table.
+    """A statement of a paper next to what was measured: one row of an experiment's table of claims.
 
-    A measured `Interval` holds when all of it lies on the right side. `inside=False` says that the theorem's
-    hypothesis is not met where this was measured: the number is shown, and no verdict is drawn from it.
+    The classmethods compare and draw the verdict. A measured `Interval` holds when all of it lies on the right side.
+    `inside=False` says that the theorem's hypothesis is not met where this was measured: the number is shown, and no
+    verdict is drawn from it. A value that is NaN fails, whatever is expected.
+
+    Attributes:
+        source: Where the paper says it, such as "Theorem 4.1, eq. (8)".
+        statement: The inequality or ordering, in words and $formulas$.
+        measured: What the number is, and over which seeds.
+        verdict: What the measurement says about the statement.
+        value: The measured number, None where there is none.
+        interval: The ends of its confidence interval, None where it has none.
+        expected: What is expected of the number, such as "≤ 1".
+        note: What else is to be said.
+        met: Whether the measured value satisfies what is expected, whatever the verdict.
+
+    >>> words = {"source": "Theorem 4.1", "statement": "the error falls", "measured": "slope over ten seeds"}
+    >>> claim = Claim.at_most(-0.5, 0, **words)
+    >>> claim.verdict.value, claim.number, claim.wanted
+    ('holds', '-0.5', '≤ 0')
     """
 
-    source: str  # "Theorem 4.1, eq. (8)"
-    statement: str  # the inequality or ordering, in words and $formulas$
-    measured: str  # what the number is, and over which seeds
+    source: str
+    statement: str
+    measured: str
     verdict: Verdict
     value: float | None = None
     interval: tuple[float, float] | None = None
     expected: str = ""
     note: str = ""
-    met: bool | None = None  # whether the measured value satisfies what is expected, whatever the verdict
+    met: bool | None = None
 
     @classmethod
     def at_most(
         cls, value: float | int | Interval, limit: float | int, *, strict: bool = False, **words: Any
     ) -> "Claim":
-        """The measured value is at most (or, `strict`, below) the limit."""
+        """Claim that the measured value is at most the limit.
+
+        Args:
+            value: The measured number, or an interval, all of which has to satisfy it.
+            limit: The limit.
+            strict: Whether the value has to lie below the limit.
+            **words: `source`, `statement` and `measured`; where there is one, a `note`; `inside=False` where the
+                theorem's hypothesis is not met; `misprint=True` where the statement is known to be wrong as printed.
+
+        Returns:
+            The claim, with its verdict.
+        """
         return cls._compare(value, limit, "<" if strict else "≤", **words)
 
     @classmethod
     def at_least(
         cls, value: float | int | Interval, limit: float | int, *, strict: bool = False, **words: Any
     ) -> "Claim":
-        """The measured value is at least (or, `strict`, above) the limit."""
+        """Claim that the measured value is at least the limit.
+
+        Args:
+            value: The measured number, or an interval, all of which has to satisfy it.
+            limit: The limit.
+            strict: Whether the value has to lie above the limit.
+            **words: As of `at_most`.
+
+        Returns:
+            The claim, with its verdict.
+        """
         return cls._compare(value, limit, ">" if strict else "≥", **words)
 
     @classmethod
     def includes(cls, value: Interval, expected: float | int, **words: Any) -> "Claim":
-        """The interval of the measured value contains the expected one."""
+        """Claim that the interval of the measured value contains the expected one.
+
+        Args:
+            value: The measured interval.
+            expected: The number that it is to contain, its ends counted in.
+            **words: As of `at_most`.
+
+        Returns:
+            The claim, with its verdict.
+        """
         holds = value.low <= expected <= value.high
         return cls._judge(value, holds, f"{expected:.4g}", **words)
 
     @classmethod
     def no_slower(cls, slope: Interval, exponent: float | int, **words: Any) -> "Claim":
-        """O(size^exponent) bounds a slope from above: contradicted when all of its interval lies above the exponent.
+        """Claim that a quantity is O(size^exponent), which bounds the slope of its power law from above.
 
-        A slope whose interval holds both a falling exponent and zero says nothing: it is not testable at this size. One
-        that lies above the exponent by less than its interval does not contradict it, and the note says so.
+        It is contradicted when all of the slope's interval lies above the exponent. A slope whose interval holds both a
+        falling exponent and zero says nothing: it is not testable at this size. One that lies above the exponent by
+        less than its interval does not contradict it, and the note says so.
+
+        Args:
+            slope: The measured slope in log-log coordinates, as `slope_interval` finds it.
+            exponent: The exponent of the statement.
+            **words: As of `at_most`.
+
+        Returns:
+            The claim, with its verdict.
         """
         claim = cls._judge(slope, slope.low <= exponent, f"≤ {exponent:.4g}", **words)
         if slope.low <= exponent < slope.value:
@@ -73,7 +140,17 @@ class Claim:
 
     @classmethod
     def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> "Claim":
-        """Needs more than this profile has; names the profile that tests it."""
+        """Say of a statement that it takes more than this profile has, and which profile tests it.
+
+        Args:
+            source: Where the paper says it.
+            statement: The statement, in words and $formulas$.
+            profile: The profile that tests it.
+            why: What is missing here, a sentence.
+
+        Returns:
+            A claim without a measured value.
+        """
         return cls(source, statement, "", Verdict.UNTESTABLE, note=f"{why} Tested in profile {profile}.")
 
     @classmethod

@@ -8,7 +8,19 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Cost:
-    """Floating-point operations and peak memory of one cell, counted by hand from its sizes."""
+    """What one cell of an experiment is expected to cost, counted by hand from its sizes.
+
+    An experiment's `cost(cell)` returns one. `--dry-run` shows both numbers for each cell, and the time left is
+    estimated from the operations.
+
+    Attributes:
+        flops: The number of floating-point operations.
+        bytes: The peak memory in bytes.
+
+    >>> n = 1000
+    >>> Cost(flops=n**3 / 3, bytes=8 * n**2).bytes  # of a Cholesky factor
+    8000000
+    """
 
     flops: float | int
     bytes: float | int

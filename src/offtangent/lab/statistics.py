@@ -10,7 +10,13 @@ from offtangent._errors import InputError
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval."""
+    """An estimate with its confidence interval.
+
+    Attributes:
+        value: The estimate.
+        low: The lower end.
+        high: The upper end.
+    """
 
     value: float
     low: float
@@ -18,7 +24,19 @@ class Interval:
 
 
 def mean_interval(samples: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:
-    """The mean over seeds with Student's interval. One sample has no interval and is refused.
+    """Compute the mean over seeds with Student's confidence interval.
+
+    It is x̄ ± t·s/√n with the quantile t of Student's distribution with n − 1 degrees of freedom. Time O(n).
+
+    Args:
+        samples: A number for each of n ≥ 2 seeds.
+        level: The probability with which the interval covers the mean of normal samples.
+
+    Returns:
+        The mean and the ends of the interval.
+
+    Raises:
+        InputError: If there are fewer than two samples, which have no interval.
 
     >>> mean_interval(np.array([1.0, 2.0, 3.0]))
     Interval(value=2.0, low=-0.484..., high=4.484...)
@@ -34,7 +52,19 @@ def mean_interval(samples: Float[np.ndarray, "s"], *, level: float = 0.95) -> In
 
 
 def error_interval(errors: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:
-    """`mean_interval` of what cannot be negative, which its interval cannot be either.
+    """Compute the mean over seeds of what cannot be negative, with Student's interval, which cannot be either.
+
+    It is that of `mean_interval`, cut at zero.
+
+    Args:
+        errors: A number, zero or positive, for each of at least two seeds.
+        level: The probability with which the interval covers the mean of normal samples.
+
+    Returns:
+        The mean and the ends of the interval, the lower one at least zero.
+
+    Raises:
+        InputError: If there are fewer than two samples.
 
     >>> error_interval(np.array([1.0, 2.0, 3.0]))
     Interval(value=2.0, low=0.0, high=4.484...)
@@ -44,7 +74,21 @@ def error_interval(errors: Float[np.ndarray, "s"], *, level: float = 0.95) -> In
 
 
 def slope_interval(sizes: Float[np.ndarray, "k"], values: Float[np.ndarray, "s k"], *, level: float = 0.95) -> Interval:
-    """The exponent of a power law, value ~ size^slope: a log-log fit per seed, and Student's interval over seeds.
+    """Fit the exponent of a power law, value ~ size^slope, with Student's interval over seeds.
+
+    For each seed a line is fitted to log value against log size by least squares. The result is the `mean_interval` of
+    their slopes, which are rounded to twelve decimals. Time O(sk).
+
+    Args:
+        sizes: The k sizes, positive.
+        values: The values, positive, a row for each of at least two seeds and a column for each size.
+        level: The probability with which the interval covers the mean of normal slopes.
+
+    Returns:
+        The mean slope and the ends of the interval.
+
+    Raises:
+        InputError: If there are fewer than two seeds.
 
     >>> sizes = np.array([1.0, 10.0, 100.0])
     >>> slope_interval(sizes, np.stack([sizes**-0.5, 3 * sizes**-0.5])).value
@@ -57,9 +101,21 @@ def slope_interval(sizes: Float[np.ndarray, "k"], values: Float[np.ndarray, "s k
 
 
 def ratio_interval(above: Float[np.ndarray, "s"], below: Float[np.ndarray, "t"], *, level: float = 0.95) -> Interval:
-    """The geometric mean of a ratio over seeds, with Student's interval of its logarithms.
+    """Compute the geometric mean of a ratio over seeds, with Student's interval of its logarithms.
 
-    Seeds are compared one by one. Where one side has more of them, their geometric means are, with Welch's interval.
+    Seeds are compared one by one. Where one side has more of them, their geometric means are, with the interval of
+    Welch and Satterthwaite. Time O(s + t).
+
+    Args:
+        above: The numerators, positive, one for each of at least two seeds.
+        below: The denominators, the same; of as many seeds they are taken to be those of the same seeds.
+        level: The probability with which the interval covers the mean of normal logarithms.
+
+    Returns:
+        The ratio and the ends of the interval.
+
+    Raises:
+        InputError: If a side has fewer than two seeds.
 
     >>> ratio_interval(np.array([2.0, 8.0]), np.array([1.0, 1.0])).value
     4.0
@@ -87,7 +143,21 @@ def _welch(first: Float[np.ndarray, "s"], second: Float[np.ndarray, "t"], level:
 
 
 def fraction_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:
-    """A success rate with Clopper and Pearson's exact interval.
+    """Compute a success rate with Clopper and Pearson's exact interval.
+
+    Its ends are quantiles of Beta distributions, so that it covers the probability at least as often as it says, also
+    where no trial or every one succeeded. Time O(1).
+
+    Args:
+        successes: How many trials succeeded.
+        trials: How many there were.
+        level: The least probability with which the interval covers the true rate.
+
+    Returns:
+        The rate and the ends of the interval.
+
+    Raises:
+        InputError: If there are no trials, or more successes than trials.
 
     >>> fraction_interval(20, 20)
     Interval(value=1.0, low=0.831..., high=1.0)
