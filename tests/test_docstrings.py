@@ -1,6 +1,7 @@
 """What the API reference shows of the names to hold in one's head: arguments, what comes back, an example."""
 
 import dataclasses
+import enum
 import importlib
 import inspect
 import re
@@ -9,7 +10,10 @@ from typing import Any
 
 import pytest
 
-ROOMS = ("data", "special", "linalg", "networks", "taylor", "kernels")
+import offtangent
+
+# Every room but papers, whose modules are experiments.
+ROOMS = [room for room in offtangent.ROOMS if room != "papers"]
 HEADS = ("Args:", "Attributes:", "Returns:", "Raises:")
 
 
@@ -27,7 +31,9 @@ def documented(room: str, name: str) -> Any:
 
 def parameters(thing: Any) -> list[str]:
     """What a caller may give, and of a dataclass the fields that are its constructor's."""
-    if inspect.isclass(thing) and dataclasses.is_dataclass(thing):
+    if inspect.isclass(thing) and issubclass(thing, enum.Enum):
+        names = list(thing.__members__)
+    elif inspect.isclass(thing) and dataclasses.is_dataclass(thing):
         names = [field.name for field in dataclasses.fields(thing) if field.init]
     else:
         names = [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]
@@ -44,7 +50,7 @@ def unnamed(thing: Any, text: str) -> list[str]:
     """Parameters that no line of Args or Attributes is about."""
     parts = sections(text)
     told = parts.get("Args:", "") + parts.get("Attributes:", "")
-    return [name for name in parameters(thing) if not re.search(rf"^    {name}: \S", told, re.MULTILINE)]
+    return [name for name in parameters(thing) if not re.search(rf"^    \*{{0,2}}{name}: \S", told, re.MULTILINE)]
 
 
 def methods(thing: type) -> Iterator[tuple[str, Callable[..., Any] | property]]:
