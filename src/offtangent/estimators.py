@@ -23,6 +23,8 @@ from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import expansion, ridge_path, ridge_regression
 from offtangent.linalg import Spectrum
 
+__all__ = ["NTKClassifier", "NTKRegressor"]
+
 AT_MOST = 2000  # rows on which the ridge is chosen
 
 

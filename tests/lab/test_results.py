@@ -57,3 +57,32 @@ def test_nothing_cannot_be_combined():
 
 def test_incomplete_results_stay_so_when_chosen_from(results):
     assert not Results("smoke", results.pairs, complete=False).where(Width).complete
+
+
+def test_groups_share_their_fields_in_order_of_appearance(results):
+    found = [(values, [cell.seed for cell, _ in group]) for values, group in results.where(Width).groups("width")]
+    assert found == [((3,), [0, 1]), ((1,), [0, 1])]
+    assert [values for values, _ in results.where(Width).groups("seed", "width")] == [(0, 3), (1, 3), (0, 1), (1, 1)]
+
+
+def test_a_group_of_incomplete_results_is_incomplete(results):
+    some = Results("smoke", results.pairs, complete=False)
+    assert not any(group.complete for _, group in some.where(Width).groups("width"))
+
+
+def test_first_is_the_first_cell_and_nothing_has_none(results):
+    assert results.first == Width(3, 0)
+    with pytest.raises(InputError, match="no results"):
+        _ = Results("smoke", ()).first
+
+
+def test_a_field_and_a_table_have_an_entry_for_every_cell(results):
+    widths = results.where(Width)
+    np.testing.assert_array_equal(widths.field("width"), [3.0, 3.0, 1.0, 1.0])
+    np.testing.assert_array_equal(widths.table("loss"), [[30, 31, 10, 11], [31, 32, 11, 12]])
+
+
+def test_a_table_is_looked_at_where_it_is_asked_to_be():
+    data = xr.Dataset({"size": (("seed", "term"), [[1.0, 2.0], [3.0, 4.0]])}, coords={"term": [1, 2]})
+    results = Results("smoke", ((Other(1), data), (Other(2), 10 * data)))
+    np.testing.assert_array_equal(results.table("size", term=2), [[2, 20], [4, 40]])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from offtangent._errors import InputError
 from offtangent.lab import fraction_interval, mean_interval, ratio_interval, slope_interval
+from offtangent.lab.statistics import Interval
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
@@ -82,3 +83,7 @@ def test_the_interval_of_a_noisy_slope_covers_the_truth_as_often_as_it_says():
     draws = np.exp(0.3 * rng.standard_normal((400, 10, 5))) * sizes**-0.5
     covered = sum(i.low <= -0.5 <= i.high for i in (slope_interval(sizes, draw, level=0.8) for draw in draws))
     assert abs(covered - 320) < 4 * np.sqrt(400 * 0.8 * 0.2)
+
+
+def test_a_widened_interval_has_the_same_value():
+    assert Interval(1.0, 0.5, 2.0).widened(0.25) == Interval(1.0, 0.25, 2.25)

@@ -6,9 +6,9 @@
     claims(results)     what the paper says, what was measured, whether it holds
     draw(results)       figures
 
-and, if it likes, `cost(cell)` (a `Cost`, for forecasts) and `datasets(cell)` (names of data sets and paths of files
-that a cell reads; their checksums become part of its key), and `absent(config)` (data sets it would use but does not
-find).
+and, if it likes, `cost(cell)` (a `Cost`, for forecasts), `datasets(cell)` (names of data sets and paths of files that a
+cell reads; their checksums become part of its key), `absent(config)` (data sets it would use but does not find), and
+CELLS (the classes of cells by name, where they are not in the module itself).
 """
 
 import dataclasses
@@ -330,7 +330,8 @@ def _check_parts(experiment: Experiment, module: ModuleType) -> None:
 
 def rebuild(experiment: Experiment, kind: str, fields: Mapping[str, Any]) -> Cell:
     """A cell from the name of its class and its fields, as a worker or a file gives them."""
-    cell_type = getattr(experiment.module, kind, None)
+    module = experiment.module
+    cell_type = getattr(module, kind, None) or getattr(module, "CELLS", {}).get(kind)
     if not (isinstance(cell_type, type) and dataclasses.is_dataclass(cell_type)):
         raise InputError(f"{experiment.name} has no cells of a class {kind!r}.")
     try:

@@ -21,6 +21,7 @@ from offtangent.lab.scopes import Names
 from offtangent.lab.sources import Definition, External, Module, Project, content_of
 
 PACKAGE = Path(offtangent.__file__).parent
+COMBINED = ("offtangent.lab.slices", "combine")
 NOT_NUMBERS = ("lab", "report", "cli", "__main__")  # rooms whose loading does nothing to numbers
 
 
@@ -62,10 +63,25 @@ def _compute(path: Path, kinds: Sequence[str], package: Path) -> Fingerprint:
     project = library.project if inside else Project(package, path.parent, library.project)
     graph = library if inside else Graph(project, library, library.checks)
     module = project.read(path)
-    roots = [module.look_up(name) or Definition(module, "*") for name in ("run", *kinds)]
+    homes = {kind: _slice_of(module, kind) for kind in kinds} or {"": module}
+    module = next(iter(homes.values())) if len(set(homes.values())) == 1 else module
+    roots = [home.look_up("run") or Definition(home, "*") for home in dict.fromkeys(homes.values())]
+    roots += [home.look_up(kind) or Definition(home, "*") for kind, home in homes.items() if kind]
     found = graph.fingerprint(module, [one for one in roots if not isinstance(one, External)])
     own = [] if inside else [one.path for one in project.known.values() if one is not None]
     return replace(found, files={file: content_of(file) for file in own})
+
+
+def _slice_of(module: Module, kind: str) -> Module:
+    """Of an experiment that `lab.slices.combine` puts together, the slice that has the class of cells; else itself."""
+    for node in module.defined.get("run", []):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            names = Names(module)
+            made, _ = names.resolve(node.value.func)
+            if isinstance(made, Definition) and (made.module.name, made.name) == COMBINED:
+                slices = [names.resolve(one)[0] for one in node.value.args]
+                return next((one for one in slices if isinstance(one, Module) and kind in one.defined), module)
+    return module
 
 
 @cache

@@ -16,11 +16,22 @@ class Interval:
         value: The estimate.
         low: The lower end.
         high: The upper end.
+
+    >>> f"{Interval(0.5, 0.25, 0.75):.2f}"
+    '0.50 [0.25, 0.75]'
     """
 
     value: float
     low: float
     high: float
+
+    def __format__(self, form: str) -> str:
+        """The estimate and both ends, each in this form: `f"{interval:.2f}"` is "0.50 [0.45, 0.55]"."""
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]" if form else str(self)
+
+    def widened(self, by: float) -> "Interval":
+        """The interval with both ends moved outwards: what is exact to rounding may have one of no width."""
+        return Interval(self.value, self.low - by, self.high + by)
 
 
 def mean_interval(samples: Float[np.ndarray, "s"], *, level: float = 0.95) -> Interval:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from offtangent.labels.analysis import LabelAnalysis
-from offtangent.report.figures import PALETTE, Figure, line, new_plot, points, style
+from offtangent.report.axes import PALETTE, style
+from offtangent.report.figures import Figure, line, new_plot, points
 from offtangent.report.page import Badge, Cell, Note, Page, Section, Table
 from offtangent.report.text import escaped
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from offtangent.regime.measure import Regime
-from offtangent.report.figures import Figure, line, new_plot, points, style
+from offtangent.report.axes import style
+from offtangent.report.figures import Figure, line, new_plot, points
 from offtangent.report.page import Cell, Page, Section, Table
 from offtangent.report.text import escaped
 

@@ -10,15 +10,13 @@ Draw first, style last:
 plotly is imported when the first plot is made, not before.
 """
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from offtangent._errors import InputError
+from offtangent.report.axes import PALETTE, graph_objects
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,31 +24,21 @@ if TYPE_CHECKING:
 else:  # checked at run time in the tests, where plotly's types must not be needed
     ArrayLike = Plot = Any
 
-# Okabe and Ito's colours without yellow and black, which vanish on a light or a dark page.
-PALETTE: Mapping[str, str] = MappingProxyType(
-    {
-        "blue": "#0072B2",
-        "vermillion": "#D55E00",
-        "green": "#009E73",
-        "purple": "#CC79A7",
-        "orange": "#E69F00",
-        "sky": "#56B4E9",
-        "grey": "#7A7F87",
-    }
-)
-
-# The page repaints exactly these colours when it is dark (templates/page.html.j2): use them for nothing else.
-INK, RULE, GRID, PAPER = "#1A1C1E", "#9A9EA3", "#E6E7E9", "#FFFFFF"
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-HEIGHT = 400  # pixels of a figure
-SHORT = 2.5  # decades of a log axis on which 2 and 5 are named as well
-LEAST = 0.7  # decades below which plotly has linear ticks, all of them named
-
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot, its title (what is to be seen) and its caption (how it was made); both may carry formulas."""
+    """A plot with its title and caption, as a page shows it. Both texts may carry formulas between dollar signs.
+
+    Attributes:
+        title: What is to be seen.
+        caption: How it was made.
+        plot: The plotly figure, styled by `style`.
+
+    >>> from offtangent.report import style
+    >>> plot = style(line(new_plot(), [1, 2], [3, 4], name="measured", colour="blue"), x="steps", y="loss")
+    >>> Figure("Loss against steps", "One seed.", plot).title
+    'Loss against steps'
+    """
 
     title: str
     caption: str
@@ -58,8 +46,18 @@ class Figure:
 
 
 def new_plot() -> Plot:
-    """An empty plot."""
-    return _graph_objects().Figure()
+    """Make an empty plot, to be drawn on by `line`, `points` and `tiles` and finished by `style`.
+
+    The first call imports plotly, which takes a moment; it raises `ImportError`, with what to install, where plotly is
+    missing.
+
+    Returns:
+        An empty plotly figure.
+
+    >>> len(new_plot().data)
+    0
+    """
+    return graph_objects().Figure()
 
 
 def line(
@@ -73,11 +71,31 @@ def line(
     symbol: str | None = None,
     band: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Plot:
-    """Add a line, with a shaded `band` (low, high) around it, and return the plot.
+    """Add a line to a plot, with a shaded band around it where one is given.
 
-    `colour` is a name in PALETTE; `dash` is plotly's "dot", "dash", "dashdot" or None for solid; `symbol`, one of
-    plotly's marker symbols, marks where it was measured. A NaN leaves a gap. The band follows the line when the reader
-    hides it through the legend.
+    A NaN leaves a gap. The band follows the line when the reader hides it through the legend. Time and memory are
+    linear in the number of points.
+
+    Args:
+        plot: The plot.
+        x: Where the line goes along the first axis, a vector.
+        y: Its values, as many.
+        name: What the legend calls it.
+        colour: A name in `report.axes.PALETTE`, such as "blue".
+        dash: Plotly's "dot", "dash" or "dashdot"; solid without it.
+        symbol: One of plotly's marker symbols, such as "circle", that marks where it was measured; none without it.
+        band: The edges (low, high) of the band, vectors like y, or None for no band.
+
+    Returns:
+        The plot itself.
+
+    Raises:
+        InputError: If x, y and the band are no vectors of one length, if the band has low above high, or if the palette
+            has no such colour; the message lists those that it has.
+
+    >>> plot = line(new_plot(), [1, 2], [3, 4], name="measured", colour="blue", band=([2, 3], [4, 5]))
+    >>> [trace.name for trace in plot.data]  # the band and the line
+    ['measured', 'measured']
     """
     xs, ys = _aligned(x, y)
     shade = _colour(colour)
@@ -112,9 +130,27 @@ def points(
     symbol: str = "circle",
     band: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Plot:
-    """Add markers, with error bars from low to high where a `band` (low, high) is given, and return the plot.
+    """Add markers to a plot, with error bars where a band is given, in time linear in their number.
 
-    `colour` is a name in PALETTE; `symbol` is one of plotly's marker symbols.
+    Args:
+        plot: The plot.
+        x: Where the markers are along the first axis, a vector.
+        y: Their values, as many.
+        name: What the legend calls them.
+        colour: A name in `report.axes.PALETTE`, such as "blue".
+        symbol: One of plotly's marker symbols.
+        band: The ends (low, high) of the error bars, vectors like y, or None for no bars.
+
+    Returns:
+        The plot itself.
+
+    Raises:
+        InputError: If x, y and the band are no vectors of one length, if the band has low above high, or if the palette
+            has no such colour; the message lists those that it has.
+
+    >>> plot = points(new_plot(), [1, 2], [3, 4], name="seeds", colour="green", band=([2, 3], [5, 5]))
+    >>> plot.data[0].mode, plot.data[0].error_y.array.tolist()
+    ('markers', [2.0, 1.0])
     """
     xs, ys = _aligned(x, y)
     shade = _colour(colour)
@@ -142,7 +178,25 @@ def points(
 
 
 def tiles(plot: Plot, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, name: str, colour: str) -> Plot:
-    """Add a table of shares between 0 and 1, z of shape (len(y), len(x)), as tiles from clear to `colour`."""
+    """Add a table of shares between 0 and 1 to a plot, as tiles from clear to a full colour, with a colour bar.
+
+    Args:
+        plot: The plot.
+        x: The centres of the columns, a vector.
+        y: The centres of the rows, a vector.
+        z: The shares, a row for each y and a column for each x.
+        name: What the colour bar is called.
+        colour: A name in `report.axes.PALETTE`, the colour of a share of one.
+
+    Returns:
+        The plot itself.
+
+    Raises:
+        InputError: If z has another shape, or the palette has no such colour.
+
+    >>> tiles(new_plot(), [1, 2], [3, 4], [[0, 1], [1, 0]], name="share", colour="blue").data[0].zmax
+    1
+    """
     xs, ys, zs = (np.asarray(values, float) for values in (x, y, z))
     if zs.shape != (len(ys), len(xs)):
         raise InputError(f"z has shape {zs.shape}: expected ({len(ys)}, {len(xs)}), a row for each y.")
@@ -152,28 +206,6 @@ def tiles(plot: Plot, x: ArrayLike, y: ArrayLike, z: ArrayLike, *, name: str, co
     plot.add_heatmap(x=xs, y=ys, z=zs, zmin=0, zmax=1, colorscale=scale, colorbar=bar, name=name, xgap=1, ygap=1)
     plot.update_layout(showlegend=True)  # also where a single line lies over the tiles
     return plot
-
-
-def style(plot: Plot, *, x: str, y: str, log_x: bool = False, log_y: bool = False) -> Plot:
-    """Give the plot its axis titles (plain text, with units) and the house style; call it last.
-
-    On a log axis a band that reaches zero or below is cut at the smallest positive value drawn, since it has
-    no other place to end. Linear in the number of points.
-    """
-    if log_y:
-        _cut_bands(plot)
-    plot.update_layout(template=_template())
-    plot.update_xaxes(title_text=x, **_scale(plot, "x", log_x))
-    plot.update_yaxes(title_text=y, **_scale(plot, "y", log_y))
-    return plot
-
-
-def _graph_objects() -> Any:
-    try:
-        import plotly.graph_objects
-    except ImportError as error:
-        raise ImportError("Figures need plotly, which is not installed here: pip install 'plotly>=6'") from error
-    return plotly.graph_objects
 
 
 def _aligned(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
@@ -208,114 +240,3 @@ def _marker(shade: str, symbol: str) -> dict[str, Any]:
 def _translucent(shade: str) -> str:
     red, green, blue = (int(shade[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, 0.18)"
-
-
-def _positive(plot: Plot, axis: str) -> Any:
-    """Every positive finite coordinate of the plot on one axis, in one vector."""
-    found = [np.zeros(0)]
-    for trace in plot.data:
-        try:
-            values = np.asarray(getattr(trace, axis, None), dtype=float).ravel()
-        except (TypeError, ValueError):  # categories, dates
-            continue
-        found.append(values[np.isfinite(values) & (values > 0)])
-    return np.concatenate(found)
-
-
-def _bar_ends(plot: Plot) -> Any:
-    """The positive ends of all error bars, which plotly's axes make room for."""
-    found = [np.zeros(0)]
-    for trace in plot.data:
-        bars = getattr(trace, "error_y", None)
-        if bars is not None and bars.array is not None:
-            y, up, down = (np.asarray(part, dtype=float) for part in (trace.y, bars.array, bars.arrayminus))
-            found += [y + up, y - down]
-    ends = np.concatenate(found)
-    return ends[np.isfinite(ends) & (ends > 0)]
-
-
-def _cut_bands(plot: Plot) -> None:
-    drawn = _positive(plot, "y")
-    if drawn.size:
-        for trace in plot.select_traces({"meta": "band"}):
-            trace.y = np.maximum(np.asarray(trace.y, dtype=float), drawn.min())
-
-
-def _scale(plot: Plot, axis: str, log: bool) -> dict[str, Any]:
-    if not log:
-        return {}
-    drawn = np.concatenate([_positive(plot, axis), _bar_ends(plot)]) if axis == "y" else _positive(plot, axis)
-    decades = float(np.log10(drawn.max() / drawn.min())) if drawn.size else 0.0
-    if not LEAST <= decades <= 7:  # plotly's own ticks do better on very short and very long axes
-        return {"type": "log"}
-    minor = {"ticks": "outside", "ticklen": 3, "dtick": "D1", "tickcolor": RULE}
-    if decades >= SHORT:
-        return {"type": "log", "dtick": 1, "minor": minor}
-    # Powers of ten alone leave too little to read, and plotly would set the digits between them in small type.
-    digits = (1, 2, 5) if decades >= 1 else (1, 2, 3, 5, 7)
-    exponents = range(math.floor(math.log10(drawn.min())), math.ceil(math.log10(drawn.max())) + 1)
-    in_full = bool(drawn.min() >= 1e-3 and drawn.max() < 1e5)
-    found = [(digit, exponent) for exponent in exponents for digit in digits]
-    return {
-        "type": "log",
-        "tickvals": [float(f"{digit}e{exponent}") for digit, exponent in found],
-        "ticktext": [_tick(digit, exponent, in_full) for digit, exponent in found],
-        "minor": minor,
-    }
-
-
-def _tick(digit: int, exponent: int, in_full: bool) -> str:
-    """The name of digit · 10^exponent, as plotly writes powers unless `in_full`."""
-    if in_full:
-        return f"{float(f'{digit}e{exponent}'):g}"
-    power = f"10<sup>{exponent}</sup>".replace("-", "−")
-    return power if digit == 1 else f"{digit}×{power}"
-
-
-def _template() -> Any:
-    axis = {
-        "automargin": True,
-        "exponentformat": "power",
-        "gridcolor": GRID,
-        "hoverformat": ".4g",
-        "linecolor": RULE,
-        "minexponent": 5,
-        "showline": True,
-        "tickcolor": RULE,
-        "tickfont": {"size": 12},
-        "ticklen": 5,
-        "ticks": "outside",
-        "title": {"font": {"size": 13}, "standoff": 8},
-        "zeroline": False,
-    }
-    legend = {
-        "orientation": "h",
-        "x": 0,
-        "xanchor": "left",
-        "xref": "container",
-        "y": 0,
-        "yanchor": "bottom",
-        "yref": "container",
-        "itemsizing": "trace",
-        "bgcolor": "rgba(0, 0, 0, 0)",
-    }
-    return _graph_objects().layout.Template(
-        layout={
-            "colorway": list(PALETTE.values()),
-            "font": {"family": FONT, "size": 13, "color": INK},
-            "height": HEIGHT,
-            "hoverlabel": {
-                "bgcolor": PAPER,
-                "bordercolor": RULE,
-                "font": {"family": FONT, "size": 12, "color": INK},
-            },
-            "hovermode": "closest",
-            "legend": legend,
-            "margin": {"l": 56, "r": 12, "t": 12, "b": 48},
-            "paper_bgcolor": PAPER,
-            "plot_bgcolor": PAPER,
-            "separators": ".\u202f",  # thousands as in the tables
-            "xaxis": axis,
-            "yaxis": axis,
-        }
-    )

@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from offtangent._errors import InputError
 from offtangent._files import write_whole
 from offtangent.report import text as texts
-from offtangent.report.figures import GRID, HEIGHT, INK, PAPER, RULE, Figure
+from offtangent.report.axes import GRID, HEIGHT, INK, PAPER, RULE
+from offtangent.report.figures import Figure
 
 Kind = Literal["good", "bad", "neutral", "warn"]
 
