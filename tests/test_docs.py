@@ -34,14 +34,33 @@ def test_the_readme_s_first_screen_has_exactly_the_two_commands() -> None:
     assert commands[1].endswith("pytest\n")
 
 
-def test_the_experiment_in_the_docs_runs_and_its_claim_holds(tmp_path: Path) -> None:
-    (code,) = blocks(ROOT / "docs" / "experiments.md", "python")
-    path = tmp_path / "my_experiment.py"
-    path.write_text(code)
-    words = ["run", str(path), "--profile", "smoke", "--on", "local", "--out", str(tmp_path / "out")]
+def test_the_experiments_in_the_docs_run_by_command_and_by_script_and_their_claims_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flips, coins, script = blocks(ROOT / "docs" / "experiments.md", "python")
+    monkeypatch.chdir(tmp_path)
+    Path("my_experiment.py").write_text(flips)
+    Path("coins.py").write_text(coins)
+    words = ["run", "my_experiment.py", "coins.py", "--profile", "smoke", "--on", "local"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    assert "holds" in result.output
+    assert len(re.findall(r"^holds", result.output, re.MULTILINE)) == 2
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(script.replace('"coins-run")', '"coins-run", on="local")'), "experiments.md", "exec"), names)
+    assert [claim.verdict for _, claim in names["run"].claims] == ["holds"]
+    assert "coins holds" in capsys.readouterr().out
+
+
+def test_the_experiment_of_two_slices_in_the_docs_is_put_together(tmp_path: Path) -> None:
+    _, coins, _ = blocks(ROOT / "docs" / "experiments.md", "python")
+    (whole,) = blocks(ROOT / "docs" / "experiments.md", "py")
+    Path(tmp_path / "coins.py").write_text(coins)
+    Path(tmp_path / "dice.py").write_text(coins.replace("Coins", "Dice"))
+    Path(tmp_path / "whole.py").write_text(whole)
+    words = ["run", str(tmp_path / "whole.py"), "--profile", "smoke", "--on", "local", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert len(re.findall(r"^holds", result.output, re.MULTILINE)) == 2
 
 
 def test_the_guide_to_one_s_own_data_runs_and_its_network_follows_eq_8(
