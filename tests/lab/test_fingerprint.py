@@ -416,7 +416,8 @@ for name, path in (("offtangent", package), ("offtangent.lab", package / "lab"))
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__, module.__file__ = [str(path)], str(path / "__init__.py")
 from offtangent.lab.fingerprint import fingerprint
-for path in sorted((package / "papers").glob("*/[a-z]*.py")):
+papers = package / "papers"
+for path in sorted([*papers.glob("*/[a-z]*.py"), *papers.glob("*/[a-z]*/__init__.py")]):  # modules, and those of slices
     text = path.read_text()
     if "\\nPROFILES" in text:
         print(fingerprint(path).code)

@@ -7,8 +7,13 @@ import pytest
 import faults
 from offtangent.lab import Results
 from offtangent.papers.nichani import constructions
-from offtangent.papers.nichani._stationary import Descents, Learned, planted
-from offtangent.papers.nichani.constructions import Dense, Joint, Sparse
+from offtangent.papers.nichani.constructions import lemma1, lemma2, theorem2, theorem4
+from offtangent.papers.nichani.constructions._setting import planted
+from offtangent.papers.nichani.constructions.corollary1 import Descents
+from offtangent.papers.nichani.constructions.lemma1 import Sparse
+from offtangent.papers.nichani.constructions.lemma2 import Dense
+from offtangent.papers.nichani.constructions.theorem2 import Joint
+from offtangent.papers.nichani.constructions.theorem4 import Learned
 
 KINDS = (Sparse, Dense, Joint, Descents, Learned)
 
@@ -23,7 +28,7 @@ failing, changed = partial(faults.failing, constructions), partial(faults.change
 
 
 def test_no_claim_fails_and_most_are_judged(smoke):
-    claims = constructions.claims(smoke)
+    claims = list(constructions.claims(smoke))
     assert {claim.verdict for claim in claims} <= {"holds", "outside the hypothesis", "not testable at this size"}
     assert sum(claim.verdict == "holds" for claim in claims) > len(claims) / 2
     assert {claim.source for claim in claims} == {
@@ -34,11 +39,13 @@ def test_no_claim_fails_and_most_are_judged(smoke):
 
 def test_every_profile_has_five_sizes_of_two_decades():
     for name in ("laptop", "paper"):
-        config = constructions.PROFILES[name]
-        for sizes in (config.widths, config.dims, config.samples, *([n for n, _ in one[3]] for one in config.dense)):
+        configs = [one.PROFILES[name] for one in (lemma1, lemma2, theorem2, theorem4)]
+        sparse, dense, joint, learned = configs
+        grown = [[n for n, _ in one[3]] for one in dense.grown]
+        for sizes in (sparse.widths, sparse.dims, joint.widths, learned.samples, *grown):
             assert len(sizes) >= 5
             assert sizes[-1] >= 100 * sizes[0]
-        assert config.seeds >= 10
+        assert all(config.seeds >= 10 for config in configs)
 
 
 def test_what_needs_an_unreachable_width_is_outside_the_hypothesis(smoke):
@@ -49,11 +56,12 @@ def test_what_needs_an_unreachable_width_is_outside_the_hypothesis(smoke):
 
 
 def test_there_are_figures_and_missing_cells_leave_the_others_standing(smoke):
-    assert len(constructions.draw(smoke)) == 6
+    everything = len(list(constructions.claims(smoke)))
+    assert len(list(constructions.draw(smoke))) == 6
     for kind in KINDS:
         less = Results("smoke", tuple(pair for pair in smoke if type(pair[0]) is not kind), complete=False)
-        assert 0 < len(constructions.claims(less)) < len(constructions.claims(smoke))
-        assert len(constructions.draw(less)) == (4 if kind is Joint else 5)
+        assert 0 < len(list(constructions.claims(less))) < everything
+        assert len(list(constructions.draw(less))) == (4 if kind is Joint else 5)
     assert all(constructions.cost(cell).flops > 0 and constructions.cost(cell).bytes > 0 for cell, _ in smoke)
 
 
