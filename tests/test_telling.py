@@ -72,6 +72,18 @@ def test_a_full_stdout_is_told_and_costs_nothing_else(form: tuple[str, ...], tri
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [("list",), ("--help",), ("run", "--help"), ("--version",), ("run", "--dry-run")])
+def test_every_command_tells_of_a_full_stdout(words: tuple[str, ...], trial: Path, tmp_path: Path) -> None:
+    rest = (str(trial), *HOW, "--out", str(tmp_path / "out")) if "--dry-run" in words else ()
+    with open("/dev/full", "wb") as full:
+        came = start(*words, *rest, stdout=full)
+    assert came.returncode == 1
+    assert came.stderr.splitlines()[-1] == (b"offtangent: Standard output cannot be written (No space left on device).")
+    assert b"Traceback" not in came.stderr
+    assert b"Exception ignored" not in came.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_stderr_does_not_end_the_work(trial: Path, tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         came = start("run", trial, *HOW, "--out", tmp_path / "out", "--json", stderr=full)

@@ -25,10 +25,26 @@ if TYPE_CHECKING:
     Failure = tuple[lab.runner.Job, Done]
 
 COLOURS = {"holds": "green", "fails": "bold red", "refuted as printed": "yellow"}
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 REASONS = 10  # of failures that are told; the log has all of them
 
+
+class Untold(Exception):
+    """Standard output takes no more: its disk is full, say."""
+
+
+class _Outspoken(Console):
+    """What the program says on standard output, or the reason why it cannot be said."""
+
+    def print(self, *words: Any, **more: Any) -> None:
+        try:
+            super().print(*words, **more)
+        except OSError as error:
+            raise untold(error) from None
+
+
 # No markup: names of files and folders, and what an experiment says, may hold brackets.
-out = Console(highlight=False, markup=False, emoji=False)
+out = _Outspoken(highlight=False, markup=False, emoji=False)
 
 
 class _Patient(Console):
@@ -44,10 +60,6 @@ class _Patient(Console):
 
 
 err = _Patient(stderr=True, highlight=False, markup=False, emoji=False)
-
-
-class Untold(Exception):
-    """Standard output takes no more: its disk is full, say."""
 
 
 def show_every_letter() -> None:
@@ -93,23 +105,33 @@ def _flush() -> None:
         if sys.stdout is not None:  # as it is where it was closed from the start
             sys.stdout.flush()
     except OSError as error:
-        raise _untold(error) from None
+        raise untold(error) from None
+
+
+def give_stdout_up() -> None:
+    """Let what could not be written go, or Python would try once more when it ends, and complain."""
+    with suppress(AttributeError, ValueError, OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """What is written to standard output in here, or the reason why it cannot be."""
+    """What is written to standard output in here, or the reason why it cannot be, after something was computed."""
     try:
-        yield
-    except OSError as error:
-        raise _untold(error) from None
-    _flush()
+        try:
+            yield
+        except OSError as error:
+            raise untold(error) from None
+        _flush()
+    except Untold as why:
+        raise Untold(f"{why}. What was computed is stored") from None
 
 
-def _untold(error: OSError) -> Exception:
-    if error.errno == errno.EPIPE:  # whoever read it has seen enough
+def untold(error: OSError) -> Exception:
+    """Why standard output cannot be written, for a person; another error is none of its business."""
+    if error.errno not in FULL:  # EPIPE among them: whoever read it has seen enough
         return error
-    return Untold(f"Standard output cannot be written ({error.strerror or error}). What was computed is stored")
+    return Untold(f"Standard output cannot be written ({error.strerror or error})")
 
 
 def print_json(told: Any) -> None:
@@ -204,10 +226,16 @@ def print_forecast(todo: "lab.runner.Plan", as_json: bool) -> None:
 
     if as_json:
         told = [
-            {"experiment": j.experiment.name, "cell": name_of(j.cell), "key": j.key, "stored": j.stored,
-             "seconds": j.seconds, "bytes": j.cost.bytes if j.cost else None}
+            {
+                "experiment": j.experiment.name,
+                "cell": name_of(j.cell),
+                "key": j.key,
+                "stored": j.stored,
+                "seconds": j.seconds,
+                "bytes": j.cost.bytes if j.cost else None,
+            }
             for j in todo.jobs
-        ]  # fmt: skip
+        ]
         print_json(told)
         return
     table = Table("cell", "state", "time", "memory", box=None, pad_edge=False)

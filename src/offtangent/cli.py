@@ -17,6 +17,7 @@ from offtangent._papers import PAPERS
 from offtangent._telling import (
     Untold,
     err,
+    give_stdout_up,
     out,
     own_stdout,
     print_claims,
@@ -26,6 +27,7 @@ from offtangent._telling import (
     show_every_letter,
     telling,
     told_of,
+    untold,
 )
 from offtangent.labels.command import EPILOG, labels
 
@@ -43,8 +45,18 @@ app = typer.Typer(
 
 
 def main() -> None:
+    """Run the program with the words that were typed."""
     show_every_letter()
-    app()
+    try:
+        app()
+    except (OSError, Untold) as error:
+        # What is said of --help and --version does not pass through a command.
+        why = untold(error) if isinstance(error, OSError) and error.filename is None else error
+        if not isinstance(why, Untold):
+            raise
+        err.print(Text(f"offtangent: {why}."), soft_wrap=True)
+        give_stdout_up()
+        sys.exit(1)
 
 
 def polite(command: Callable[..., None]) -> Callable[..., None]:

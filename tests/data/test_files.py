@@ -385,6 +385,11 @@ def test_more_data_than_the_limit_are_refused_with_how_to_raise_it(tmp_path, kin
     assert load(path, limit=10).X.shape == (100_000, 10)
 
 
+@pytest.mark.parametrize("kind", ["npz", "parquet", "csv"])
+def test_a_limit_beyond_what_a_file_can_hold_is_none(tmp_path, kind):
+    assert load(large(tmp_path, kind), limit=10**30).X.shape == (100_000, 10)
+
+
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_refused_data_are_not_unpacked(tmp_path, kind):
     path = large(tmp_path, kind)

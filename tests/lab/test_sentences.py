@@ -19,6 +19,7 @@ RAISES += [("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})",
     ("cells", "return None", "gave None for the profile 'smoke': it gives cells in a list"),
     ("cells", "return []", "gave no cell for the profile 'smoke'"),
     ("cells", "yield Cell(1); raise ValueError('midway')", "raised ValueError: midway"),
+    ("cells", "raise GeneratorExit", "raised GeneratorExit"),
     ("cells", "return [1]", "1 is no cell"),
     ("cost", "return 3", "gave 3: it gives a Cost(flops, bytes) of finite numbers"),
     ("cost", "return Cost(float('nan'), 1)", "of finite numbers"),
@@ -99,6 +100,7 @@ def test_a_file_is_read_as_python_reads_it_or_refused(content, status, own, stor
     ("return [1]", "gave 1 as number 1: it gives Claims"),
     ("return Claim.at_most(1, 2, **WORDS)", "it gives Claims, yielded or in a list"),
     ("yield Claim.at_most(1, 2, **WORDS); raise ValueError('midway')", "raised ValueError: midway"),
+    ("while True: yield ODD", "gives more than 100000 Claims: does it end?"),
     ("return [made(Claim, **vars(ODD) | {'verdict': 'great'})]", "'great' is not a valid Verdict"),
     ("return [made(Claim, **vars(ODD) | {'statement': 3})]", "A claim's statement is 3: it must be text"),
     ("return [made(Claim, **vars(ODD) | {'value': 'a'})]", "The claim 'arithmetic' cannot be told"),
@@ -234,6 +236,13 @@ def test_an_exception_beyond_exceptions_fails_its_cell_alone(on, own, store, off
     told = offtangent("run", path, "--profile", "smoke", "--on", on, "--out", store, "--json")
     assert told.status == 1
     assert [failure["error"] for failure in told.json["failures"]] == ["Odd: x"] * 2
+
+
+def test_a_cell_that_closes_its_standard_output_closes_nobody_else_s(own, store, program):
+    told = program("run", own(function("run", "import sys; sys.stdout.close(); return xr.Dataset({'square': 4.0})")),
+                   "--profile", "smoke", "--out", store, "--on", "local")  # fmt: skip
+    assert told.status == 0, told.err
+    assert "2 cells computed" in told.out
 
 
 def test_a_hundred_cells_that_fail_for_one_reason_are_told_once_with_their_number(own, store, offtangent):

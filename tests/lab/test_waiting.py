@@ -35,6 +35,18 @@ def test_the_worker_of_a_cell_over_the_time_limit_is_replaced(write_sweep, store
     assert sweep.processes[1] == sweep.processes[2] != sweep.processes[0]
 
 
+def test_the_time_that_an_experiment_takes_to_load_is_not_its_cells(write_sweep, store):
+    """Loading takes two seconds in every worker, a cell none, and the limit is one second."""
+    sweep = write_sweep(cells=4)
+    sweep.path.write_text(sweep.path.read_text() + "\n\ntime.sleep(2)\n")
+    opened = lab.store.Store.open(store)
+    plan = lab.runner.plan([sweep.experiment], "smoke", opened, lab.executors.Placement("processes", "2"))
+    (outcome,) = lab.runner.run(plan, opened, timeout=1.0)
+    assert not outcome.failures
+    assert sorted(sweep.executed) == [0, 1, 2, 3]
+    assert all(opened.read(job.key)[1]["seconds"] < 1 for job in plan.jobs)
+
+
 @pytest.mark.parametrize("timeout", ["0", "-1", "nan", "inf"])
 def test_a_time_limit_that_is_none_is_refused_in_words(timeout, sweep, store, offtangent):
     told = offtangent("run", sweep.path, "--profile", "smoke", "--out", store, "--on", "processes:1",

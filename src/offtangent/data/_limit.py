@@ -7,6 +7,7 @@ from offtangent._errors import InputError
 from offtangent._files import READ_LIMIT
 
 MEGABYTE = 10**6
+LONGEST = 2**60  # what a file can be asked to read at once
 ROW_SHARE = 32  # a row of text takes at most a 32nd of the limit: its cells need far more memory than their text
 
 
@@ -19,7 +20,7 @@ class Limit:
     @property
     def row(self) -> int:
         """The most characters of one row of text."""
-        return self.megabytes * MEGABYTE // ROW_SHARE
+        return min(self.megabytes * MEGABYTE // ROW_SHARE, LONGEST)
 
     def check(self, source: Path, size: int) -> None:
         """Refuse data of `size` bytes, unpacked, where this is more than the limit."""

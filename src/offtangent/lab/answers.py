@@ -7,6 +7,7 @@ a sentence, and not the report after everything was computed.
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from offtangent.lab.costs import Cost
 from offtangent.report import Figure
 
 NUMBERS = "biufmM"  # kinds of dtypes that a record holds as they are; text (U) is looked at
+MOST = 100_000  # claims or figures: more is a generator that does not end
 WIDEST = 8  # bytes of a number: JSON's readers have float64
 
 
@@ -116,7 +118,9 @@ def figures_of(answer: object) -> list[Figure]:
 def _each(answer: object, kind: type, question: str, wanted: str) -> list[Any]:
     if isinstance(answer, kind | str | dict) or not isinstance(answer, Iterable):
         raise InputError(f"{question} gave {shown(answer)}: it gives {wanted}, yielded or in a list.")
-    given = list(answer)
+    given = list(islice(answer, MOST + 1))
+    if len(given) > MOST:
+        raise InputError(f"{question} gives more than {MOST} {wanted}: does it end?")
     for number, one in enumerate(given, start=1):
         if not isinstance(one, kind):
             raise InputError(f"{question} gave {shown(one)} as number {number}: it gives {wanted}.")

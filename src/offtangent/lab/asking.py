@@ -29,9 +29,12 @@ def asking(where: str, question: str) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
-    except (InputError, KeyboardInterrupt, GeneratorExit):
+    except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:
+        # A generator of ours that asks, and is closed before its end, passes through here as well.
+        if isinstance(error, GeneratorExit) and not _lines(where, error):
+            raise
         said = told(error)
         said = said if len(said) <= LONG else f"{said[:LONG]} …"
         raise InputError(f"{_place(where, error)}: {question} raised {said}") from error
@@ -48,11 +51,17 @@ def shown(value: object) -> str:
 
 def _place(where: str, error: BaseException) -> str:
     """The user's file, with the last line of it that was reached."""
+    lines = _lines(where, error)
+    name = Path(where).name if where.endswith(".py") else where
+    return f"{name}, line {lines[-1]}" if lines else name
+
+
+def _lines(where: str, error: BaseException) -> list[int]:
+    """The lines of a file that an exception came through."""
     lines = []
     step = error.__traceback__
     while step is not None:
         if step.tb_frame.f_code.co_filename == where:
             lines.append(step.tb_lineno)
         step = step.tb_next
-    name = Path(where).name if where.endswith(".py") else where
-    return f"{name}, line {lines[-1]}" if lines else name
+    return lines

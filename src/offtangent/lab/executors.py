@@ -20,7 +20,7 @@ from offtangent.lab.costs import cores
 from offtangent.lab.interrupts import Interrupts
 from offtangent.lab.machinery import ONE, threads
 from offtangent.lab.pool import Processes
-from offtangent.lab.worker import JOB_ENDED, settings
+from offtangent.lab.worker import JOB_ENDED, load, settings
 from offtangent.lab.workers import InProcess, TookTooLong, Workers, environment
 
 HELP = "local, processes:N, dask:ADDRESS or slurm:PARTITION"
@@ -104,7 +104,7 @@ def check_timeout(timeout: float | None, placement: Placement) -> None:
 
 @contextmanager
 def _processes(count: int, timeout: float | None) -> Iterator[Workers]:
-    pool = Processes(count, settings(), timeout)
+    pool = Processes(count, settings(), timeout, load)
     try:
         yield pool
     finally:

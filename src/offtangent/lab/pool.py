@@ -22,10 +22,19 @@ LOOK = 1.0  # seconds between looks whether a silent process lives: a child of i
 
 
 class Processes(Workers):
-    """So many spawned processes with an environment of their own; a call may take `timeout` seconds."""
+    """So many spawned processes with an environment of their own; a call may take `timeout` seconds.
 
-    def __init__(self, count: int, wanted: Mapping[str, str], timeout: float | None = None):
-        self._wanted, self._timeout = wanted, timeout
+    What a call needs is loaded first, by `loading` with the same arguments, and is not in its time.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        wanted: Mapping[str, str],
+        timeout: float | None = None,
+        loading: Callable[..., None] | None = None,
+    ):
+        self._wanted, self._timeout, self._loading = wanted, timeout, loading
         self._calls: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
         self._since: dict[Future[Any], float] = {}
         self._birth = threading.Lock()  # of one at a time: there is one environment to be born with
@@ -68,6 +77,8 @@ class Processes(Workers):
             future.set_running_or_notify_cancel()
             try:
                 worker = worker or self._bear()
+                if self._loading is not None:
+                    worker.answer((self._loading, *task[1:]))
                 self._since[future] = time.monotonic()
                 future.set_result(worker.answer(task, self._timeout))
             except (WorkerDied, TookTooLong) as fate:

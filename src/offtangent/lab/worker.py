@@ -67,8 +67,15 @@ def work(tasks: list[Task], folder: str, token: str) -> list[Done]:
     return done
 
 
+def load(tasks: list[Task], *_: object) -> None:
+    """Import what the cells need, with the arguments of `work`: its time is not theirs. A fault is told by them."""
+    for task in tasks:
+        quietly = contextlib.suppress(BaseException), contextlib.redirect_stdout(sys.stderr)
+        with quietly[0], quietly[1], computing_with(task.threads):
+            _check_machinery(_experiment(task.name, task.where), task)
+
+
 def _one(task: Task, shared: Store | None, folder: Path) -> Done:
-    start = time.perf_counter()
     try:
         experiment = _experiment(task.name, task.where)
         with computing_with(task.threads):
@@ -76,8 +83,9 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
             _check_machinery(experiment, task)  # after the file was loaded, which may set JAX's precision
             if "jax" in task.machinery:
                 keep_compiled()
+            start = time.perf_counter()
             # What a cell prints goes to stderr: stdout may be the run's JSON.
-            with contextlib.redirect_stdout(sys.stderr), watching(experiment.file.parent) as watch:
+            with contextlib.redirect_stdout(_Unclosed()), watching(experiment.file.parent) as watch:
                 dataset = experiment.run(cell)
         seconds = time.perf_counter() - start
         about = {
@@ -103,6 +111,16 @@ def _one(task: Task, shared: Store | None, folder: Path) -> Done:
         if type(error).__name__ == "UncompletedJobError" and "timed-out" in str(error):  # submitit's, amid the cell
             return Done(task.key, error=JOB_ENDED, late=True)
         return Done(task.key, error=told(error), trace=traceback.format_exc(), crowded=_out_of_memory(error))
+
+
+class _Unclosed:
+    """Standard error, for a cell to print to: one that closes its standard output must not close this."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
 
 
 _EXPERIMENTS: dict[tuple[str, str], Experiment] = {}
