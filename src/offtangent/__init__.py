@@ -20,9 +20,11 @@ The rooms load when they are first used, so ``import offtangent`` costs next to 
 
 import importlib
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from offtangent._version import __version__
+
+# Not from `typing`: loading it would take most of the program's first moment, in which Ctrl-C is still a traceback.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from offtangent import (
@@ -43,14 +45,39 @@ if TYPE_CHECKING:
     )
 
 ROOMS = (
-    "special", "report", "linalg", "data", "networks", "taylor", "kernels", "theory", "training", "labels", "regime",
-    "estimators", "lab", "papers",
-)  # fmt: skip
+    "special",
+    "report",
+    "linalg",
+    "data",
+    "networks",
+    "taylor",
+    "kernels",
+    "theory",
+    "training",
+    "labels",
+    "regime",
+    "estimators",
+    "lab",
+    "papers",
+)
 
 __all__ = [
-    "data", "estimators", "kernels", "lab", "labels", "linalg", "networks", "papers", "regime", "report", "special",
-    "taylor", "theory", "training", "__version__",
-]  # fmt: skip
+    "data",
+    "estimators",
+    "kernels",
+    "lab",
+    "labels",
+    "linalg",
+    "networks",
+    "papers",
+    "regime",
+    "report",
+    "special",
+    "taylor",
+    "theory",
+    "training",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> ModuleType:
