@@ -13,8 +13,8 @@ from offtangent.networks import QuadraticNet, TwoLayer
 from offtangent.special import activation
 from offtangent.theory import largest_stable_rate, predict_residual
 from offtangent.training import Diverged, HalfSquares, train
+from offtangent.training.arguments import check_settings
 from offtangent.training.loop import BLOCK
-from offtangent.training.loop import _check as check_settings
 
 SGD = optax.sgd(0.05)
 START = np.zeros(3, np.float32)

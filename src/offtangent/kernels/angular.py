@@ -179,3 +179,15 @@ def _distances(U: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         minus[i, j] = np.where(sign > 0, near, 2 - near)
         plus[i, j] = np.where(sign > 0, 2 - near, near)
     return minus, plus
+
+
+def check_precision(kernel: Any, precision: str) -> None:
+    """Refuse a precision of inner products that JAX does not know, or to a kernel that takes none."""
+    if not isinstance(kernel, AngularKernel):
+        raise InputError(f"precision={precision!r}: the kernel {kernel.name} takes none; leave it out.")
+    try:
+        jax.eval_shape(lambda: jnp.matmul(jnp.ones((1, 1)), jnp.ones((1, 1)), precision=precision))
+    except ValueError:
+        raise InputError(
+            f"precision={precision!r}: JAX knows 'highest', 'high', 'default', 'float32', 'tensorfloat32', 'bfloat16' …"
+        ) from None

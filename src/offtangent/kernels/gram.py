@@ -18,9 +18,9 @@ from jaxtyping import Array, Float, Num
 
 from offtangent._checks import check_count, check_inputs, check_not_parallel, check_numbers, check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels import solves
-from offtangent.kernels.angular import AngularKernel
+from offtangent.kernels.angular import check_precision
+from offtangent.kernels.definiteness import check_diagonal, check_not_equal, check_ridge
 from offtangent.kernels.solves import Watch
 from offtangent.linalg import Spectrum
 from offtangent.linalg.bracket import Bracket
@@ -108,12 +108,12 @@ class Gram:
         if self.devices is not None and not len(self.devices):
             raise InputError("devices is empty: give jax.devices(), some of them, or None for the first.")
         if self.precision is not None:
-            _check_precision(self.kernel, self.precision)
+            check_precision(self.kernel, self.precision)
         homogeneous = getattr(self.kernel, "degree", None) is not None
         checked = check_inputs(self.X, nonzero=self.ridge == 0 and homogeneous)
         if self.ridge == 0:
-            (check_not_parallel if homogeneous else _check_not_equal)(checked)
-        _check_diagonal(self.kernel.diag(checked), self.ridge == 0)
+            (check_not_parallel if homogeneous else check_not_equal)(checked)
+        check_diagonal(self.kernel.diag(checked), self.ridge == 0)
         kept = checked.copy()  # what is computed later must be of the inputs given now
         kept.flags.writeable = False
         object.__setattr__(self, "X", kept)
@@ -339,41 +339,3 @@ class Gram:
         if np.ndim(Y) != 2:
             raise InputError(f"Y has shape {np.shape(Y)}: expected ({len(self)}, c), one column for each vector.")
         return solves.inverse_quadratics(self, Y, width, method, watch)
-
-
-def check_ridge(ridge: float | int) -> None:
-    """Refuse what is no finite number of zero or more."""
-    check_real("ridge", ridge)
-    if not 0 <= ridge < np.inf:
-        raise InputError(f"ridge={ridge:g}: it must be zero or positive, and finite.")
-
-
-def _check_not_equal(X: Float[np.ndarray, "n d"]) -> None:
-    groups = merge_duplicates(X, np.zeros(len(X))).groups if len(X) > 1 else ()
-    if groups:
-        first, second = groups[0][:2]
-        raise InputError(
-            f"Rows {first} and {second} of X (counted from 0) are equal, so the Gram matrix is singular; {len(groups)} "
-            f"rows occur more than once. Merge the duplicates into one row each, or add a ridge."
-        )
-
-
-def _check_precision(kernel: Kernel, precision: str) -> None:
-    if not isinstance(kernel, AngularKernel):
-        raise InputError(f"precision={precision!r}: the kernel {kernel.name} takes none; leave it out.")
-    try:
-        jax.eval_shape(lambda: jnp.matmul(jnp.ones((1, 1)), jnp.ones((1, 1)), precision=precision))
-    except ValueError:
-        raise InputError(
-            f"precision={precision!r}: JAX knows 'highest', 'high', 'default', 'float32', 'tensorfloat32', 'bfloat16' …"
-        ) from None
-
-
-def _check_diagonal(diagonal: Any, positive: bool) -> None:
-    diagonal = np.asarray(diagonal)
-    bad = np.flatnonzero(~np.isfinite(diagonal) | (positive & (diagonal <= 0)))
-    if len(bad):
-        raise InputError(
-            f"k(x, x) is {diagonal[bad[0]]:g} in row {bad[0]} of X (counted from 0): it over- or underflows, or is "
-            "zero there and the matrix singular. Scale X to lengths of about 1, drop such rows, or add a ridge."
-        )

@@ -16,7 +16,8 @@ from jaxtyping import Float
 
 from offtangent._checks import check_inputs, check_numbers, check_real
 from offtangent._errors import InputError, a_kind
-from offtangent.kernels.gram import Gram, Kernel, Method, check_ridge
+from offtangent.kernels.definiteness import check_ridge
+from offtangent.kernels.gram import Gram, Kernel, Method
 from offtangent.kernels.inverse import Inverse
 from offtangent.linalg import Spectrum
 

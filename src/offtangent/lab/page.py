@@ -204,8 +204,11 @@ def _of_code(record: Record, experiment: Experiment, again: str) -> Iterator[Not
         yield Note(f"The code has changed since, its numbers at smoke size have not ({cells}).", "neutral")
         return
     by = "; ".join([*(f"{name} by {size}" for name, size in compared.moved.items()), *compared.verdicts])
-    yield Note(f"Older than the library: the code has changed since, and its numbers at smoke size have, too: {by} "
-               f"({cells}). Afresh: {again}", "warn")  # fmt: skip
+    yield Note(
+        f"Older than the library: the code has changed since, and its numbers at smoke size have, too: {by} "
+        f"({cells}). Afresh: {again}",
+        "warn",
+    )
 
 
 def _settings(record: Record) -> Table:

@@ -101,9 +101,16 @@ def record_of(outcome: Outcome) -> Record:
         jax_version, backend, device = jax.__version__, jax.default_backend(), jax.devices()[0].device_kind
     device = f"{device} ({os.cpu_count()} cores)" if backend == "cpu" else device
     provenance = Provenance(
-        offtangent.__version__, _commit(), platform.python_version(), jax_version, backend, device,
-        datetime.now(UTC).isoformat(timespec="seconds"), round(outcome.seconds, 2), code=code.code,
-    )  # fmt: skip
+        offtangent.__version__,
+        _commit(),
+        platform.python_version(),
+        jax_version,
+        backend,
+        device,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        round(outcome.seconds, 2),
+        code=code.code,
+    )
     return Record(experiment.name, provenance, outcome.results, outcome.keys)
 
 

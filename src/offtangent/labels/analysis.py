@@ -17,19 +17,15 @@ from offtangent._errors import InputError
 from offtangent.data.duplicates import Merged, merge_duplicates
 from offtangent.data.preprocessing import Preprocessing, fit_preprocessing
 from offtangent.kernels import Gram, named_kernel, relu_hidden
-from offtangent.kernels.gram import Kernel, check_ridge
-from offtangent.kernels.inverse import Inverse
-from offtangent.kernels.regression import LeaveOneOut
+from offtangent.kernels.definiteness import check_ridge
+from offtangent.kernels.gram import Kernel
 from offtangent.kernels.solves import Watch
-from offtangent.labels.noise import InverseMoments
+from offtangent.labels.partition import predict_within_parts, random_parts, rows_that_fit
 from offtangent.labels.spectrum import Alignment, LabelSpectrum, PredictedCurve, label_spectrum
 from offtangent.labels.tasks import Noise, labels_of
-from offtangent.linalg.memory import memory_to_spare
 from offtangent.theory.arora.generalisation import Complexity
 
-ROWS_AT_ONCE = 12_000  # rows whose kernel matrix is inverted in one piece, if there is the memory for it
 ROWS_IN_ALL = 65_536  # rows whose kernel matrix is solved by iteration, in about half an hour on two cores
-COPIES = 5  # of the matrix, at most, at any time
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,35 +230,15 @@ def analyse(
     _check_kernel(kernel, Z, ridge)
     Y = labels.columns(merged.y)
     rng = _generator(jax.random.key(0) if key is None else key)
-    parts = _parts(len(Z), rows_at_once or _room(), rng)
-    (together, *_) = _parts(len(Z), ROWS_IN_ALL, rng)
+    parts = random_parts(len(Z), rows_at_once or rows_that_fit(), rng)
+    (together, *_) = random_parts(len(Z), ROWS_IN_ALL, rng)
 
-    found: LabelSpectrum | None = None
+    spectrum: LabelSpectrum | None = None
     if len(parts) > 1:
-        found = label_spectrum(Gram(kernel, Z[together], ridge=ridge), None, Y[together], rng, tell)
-    moments, quadratic = InverseMoments(np.zeros(0), np.zeros(0), 0.0), 0.0
-    outputs, precision, sensitivity = np.empty_like(Y), np.empty(len(Y)), np.empty(len(Y))
-    for number, rows in enumerate(parts):
-        where = "" if len(parts) == 1 else f", part {number + 1} of {len(parts)}"
-        tell(f"computing the kernel of {len(rows)} rows{where}")
-        H = Gram(kernel, Z[rows], ridge=ridge)
-        matrix = H.dense()
-        tell(f"inverting it{where}")
-        inverse = _inverse(matrix)
-        moments, quadratic = moments + InverseMoments.of(inverse), quadratic + labels.quadratic(inverse, Y[rows])
-        if found is None:
-            found = label_spectrum(H, inverse, Y[rows], rng, tell)
-        del inverse
-        tell(f"leaving out one row at a time{where}")
-        shifted = matrix.copy()
-        shifted[np.diag_indices_from(shifted)] += found.ridge
-        del H, matrix  # large, and not needed any more
-        left = LeaveOneOut.of(_inverse(shifted), Y[rows])
-        outputs[rows], precision[rows], sensitivity[rows] = left.predictions, left.precision, left.sensitivity
-        del shifted, left
-    assert found is not None
-    distinct = labels.compare(merged.y, outputs, precision)
-    verdict = labels.compare(labels.values, outputs[merged.of_row], precision[merged.of_row])
+        spectrum = label_spectrum(Gram(kernel, Z[together], ridge=ridge), None, Y[together], rng, tell)
+    found = predict_within_parts(lambda rows: Gram(kernel, Z[rows], ridge=ridge), Y, labels, parts, spectrum, rng, tell)
+    distinct = labels.compare(merged.y, found.outputs, found.precision)
+    verdict = labels.compare(labels.values, found.outputs[merged.of_row], found.precision[merged.of_row])
     order = np.argsort(-verdict.scores, kind="stable")
     return LabelAnalysis(
         n=len(inputs),
@@ -276,8 +252,8 @@ def analyse(
         ridge=float(ridge),
         parts=tuple(len(rows) for rows in parts),
         rows=len(together),
-        spectrum=found,
-        noise=labels.noise(quadratic, moments, distinct, sensitivity),
+        spectrum=found.spectrum,
+        noise=labels.noise(found.quadratic, found.moments, distinct, found.sensitivity),
         loo_error=verdict.error,
         suspects=Suspects(order, verdict.scores[order], verdict.predicted[order], int(verdict.wrong.sum())),
     )
@@ -321,26 +297,6 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
     """Seeded by bits drawn from the key: a small seed itself might be the one that the data were shuffled with."""
     check_key(key)
     return np.random.default_rng([int(word) for word in jax.random.bits(key, (4,), np.uint32)])
-
-
-def _room() -> int:
-    """Rows whose matrix half of the free memory holds as often as it takes."""
-    free = memory_to_spare(jax.devices("cpu")[:1]) / 2
-    return max(10, min(ROWS_AT_ONCE, int((free / (8 * COPIES)) ** 0.5)))
-
-
-def _parts(n: int, most: int, rng: np.random.Generator) -> list[Int[np.ndarray, " m"]]:
-    """All rows in one part, or random parts of nearly equal size."""
-    if n <= most:
-        return [np.arange(n)]
-    return [np.sort(rows) for rows in np.array_split(rng.permutation(n), -(-n // most))]
-
-
-def _inverse(matrix: Float[np.ndarray, "n n"]) -> Inverse:
-    try:
-        return Inverse.of(matrix)
-    except InputError as error:
-        raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.") from None
 
 
 def _ends(found: Complexity) -> dict[str, Any]:

@@ -90,10 +90,7 @@ def labels(
         watch("writing the page")
         page = _write(found, data.source, folder)
     with telling():
-        if as_json:
-            print_json(found.summary() | {"file": shown(data.source), "report": shown(page) if page else None})
-        else:
-            _print(found, data.source, page)
+        (_print_numbers if as_json else _print)(found, data.source, page)
 
 
 def check_folder(folder: Path) -> None:
@@ -128,6 +125,10 @@ def _write(found: "LabelAnalysis", source: Path, folder: Path) -> Path | None:
         return None
     except OSError as error:
         raise InputError(f"The output folder {folder} cannot be written: {error.strerror or error}.") from None
+
+
+def _print_numbers(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
+    print_json(found.summary() | {"file": shown(source), "report": shown(page) if page else None})
 
 
 def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
+    from offtangent.networks.fully_connected import FullyConnected as FullyConnected
     from offtangent.networks.quadratic import PolynomialNet as PolynomialNet
     from offtangent.networks.quadratic import QuadraticNet as QuadraticNet
-    from offtangent.networks.resnet import FullyConnected as FullyConnected
     from offtangent.networks.resnet import ResNet as ResNet
     from offtangent.networks.standard import MLP as MLP
     from offtangent.networks.two_layer import TwoLayer as TwoLayer
@@ -16,7 +16,8 @@ __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
         "two_layer": "TwoLayer",
-        "resnet": "ResNet FullyConnected",
+        "resnet": "ResNet",
+        "fully_connected": "FullyConnected",
         "quadratic": "QuadraticNet PolynomialNet",
         "standard": "MLP",
     },

@@ -2,8 +2,7 @@
 
 The papers need σ, its sub-gradient 1{z ≥ 0} for the ReLU (Arora et al. 2019), and the second and higher
 derivatives that carry a network past its tangent space (Bai and Lee 2020; their σ is smooth or relu³/6,
-since the ReLU's own σ'' is a delta). Every formula here keeps the dtype of z and stays finite far out in the
-tails, where nested autodiff of a careless formula gives 0·∞.
+since the ReLU's own σ'' is a delta). Their closed forms are those of `derivatives`.
 """
 
 import difflib
@@ -20,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from offtangent._errors import InputError
+from offtangent.special import derivatives
 
 Elementwise = Callable[[Array], Array]
 
@@ -111,64 +111,6 @@ class _OnArrays:
         return self.function(jnp.asarray(z))
 
 
-# --- the formulas -----------------------------------------------------------------------------------------
-
-
-def _relu(z: Array) -> Array:
-    # Autodiff of this form gives 1{z ≥ 0}, the papers' sub-gradient (jax.nn.relu gives 0 at 0); written with
-    # z < 0 so that a NaN passes through instead of becoming 0.
-    return jnp.where(z < 0, 0, z)
-
-
-def _step(z: Array) -> Array:
-    return jnp.where(z < 0, jnp.zeros_like(z), jnp.where(z >= 0, jnp.ones_like(z), z))  # a NaN stays one
-
-
-def _relu_derivative(order: int, z: Array) -> Array:
-    assert order == 1
-    return _step(z)
-
-
-def _relu3(z: Array) -> Array:
-    return _relu(z) ** 3 / 6
-
-
-def _relu3_derivative(order: int, z: Array) -> Array:
-    if order == 3:
-        return _step(z)
-    return _relu(z) ** (3 - order) / math.factorial(3 - order)
-
-
-def _quadratic(z: Array) -> Array:
-    return z**2
-
-
-def _quadratic_derivative(order: int, z: Array) -> Array:
-    return 2 * z if order == 1 else jnp.full_like(z, 2.0 if order == 2 else 0.0)
-
-
-@functools.cache
-def _eulerian(n: int) -> tuple[int, ...]:
-    """The Eulerian numbers A(n, 0), …, A(n, n−1)."""
-    if n == 1:
-        return (1,)
-    row = (0, *_eulerian(n - 1), 0)
-    return tuple((n - j) * row[j] + (j + 1) * row[j + 1] for j in range(n))
-
-
-def _logistic_derivative(order: int, z: Array) -> Array:
-    """s^(n) = Σ_j (−1)^j A(n, j) s^(j+1) (1−s)^(n−j) with s = sigmoid(z).
-
-    Both tails keep their relative accuracy: 1 − s is sigmoid(−z), and one term alone is left there.
-    """
-    s, r = jax.nn.sigmoid(z), jax.nn.sigmoid(-z)
-    total, power = jnp.zeros_like(z), jnp.ones_like(z)
-    for j, number in enumerate(_eulerian(order)):
-        total = total * r + (-1.0) ** j * number * power
-        power = power * s
-    return s * r * total
-
-
 @dataclass(frozen=True)
 class _Shifted:
     base: Activation
@@ -189,65 +131,7 @@ class _Sigmoid:
         return jax.nn.sigmoid(z - self.shift)
 
     def derivative(self, order: int, z: Array) -> Array:
-        return _logistic_derivative(order, z - self.shift)
-
-
-def _tanh(z: Array) -> Array:
-    return jnp.tanh(z)
-
-
-def _tanh_derivative(order: int, z: Array) -> Array:
-    return 2.0 ** (order + 1) * _logistic_derivative(order, 2 * z)
-
-
-def _softplus(z: Array) -> Array:
-    return jax.nn.softplus(z)
-
-
-def _softplus_derivative(order: int, z: Array) -> Array:
-    return jax.nn.sigmoid(z) if order == 1 else _logistic_derivative(order - 1, z)
-
-
-def _normal_cdf(z: Array) -> Array:
-    return 0.5 * jax.lax.erfc(-math.sqrt(0.5) * z)
-
-
-def _normal_cdf_derivative(order: int, z: Array) -> Array:
-    """Φ^(n) = φ^(n−1), by φ^(n+1) = −zφ^(n) − nφ^(n−1): the Gaussian is in every term, so none overflows."""
-    z = jnp.clip(z, -40, 40)  # exp(−800) is already 0 in float64, and ∞·0 is not
-    before, now = jnp.zeros_like(z), jnp.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    for n in range(order - 1):
-        before, now = now, -z * now - n * before
-    return now
-
-
-def _erf(z: Array) -> Array:
-    return jax.lax.erf(z)
-
-
-def _erf_derivative(order: int, z: Array) -> Array:
-    return 2 * math.sqrt(2.0**order) * _normal_cdf_derivative(order, math.sqrt(2) * z)
-
-
-def _gelu(z: Array) -> Array:
-    return z * _normal_cdf(z)
-
-
-def _gelu_derivative(order: int, z: Array) -> Array:
-    lower = _normal_cdf(z) if order == 1 else _normal_cdf_derivative(order - 1, z)
-    return jnp.clip(z, -40, 40) * _normal_cdf_derivative(order, z) + order * lower
-
-
-def _sin(z: Array) -> Array:
-    return jnp.sin(z)
-
-
-def _sin_derivative(order: int, z: Array) -> Array:
-    value = jnp.cos(z) if order % 2 else jnp.sin(z)
-    return -value if order % 4 in (2, 3) else value
-
-
-# --- the catalogue ----------------------------------------------------------------------------------------
+        return derivatives.logistic_derivative(order, z - self.shift)
 
 
 def sigmoid(shift: float = 0.0) -> Activation:
@@ -263,19 +147,19 @@ def sigmoid(shift: float = 0.0) -> Activation:
     return Activation(f"sigmoid({shift!r})" if shift else "sigmoid", form, formula=form.derivative)
 
 
-relu = Activation("relu", _relu, smooth=1, kinks=(0.0,), formula=_relu_derivative)
+relu = Activation("relu", derivatives.relu, smooth=1, kinks=(0.0,), formula=derivatives.relu_derivative)
 """max(z, 0), with σ'(0) = 1 as in Arora et al. (2019)."""
-relu3 = Activation("relu3", _relu3, smooth=3, kinks=(0.0,), formula=_relu3_derivative)
+relu3 = Activation("relu3", derivatives.relu3, smooth=3, kinks=(0.0,), formula=derivatives.relu3_derivative)
 """relu(z)³/6, so that σ' = relu²/2, σ'' = relu and σ''' = 1{z ≥ 0} (Bai and Lee 2020)."""
-quadratic = Activation("quadratic", _quadratic, formula=_quadratic_derivative)
+quadratic = Activation("quadratic", derivatives.quadratic, formula=derivatives.quadratic_derivative)
 """z²."""
-tanh = Activation("tanh", _tanh, formula=_tanh_derivative)
-softplus = Activation("softplus", _softplus, formula=_softplus_derivative)
+tanh = Activation("tanh", derivatives.tanh, formula=derivatives.tanh_derivative)
+softplus = Activation("softplus", derivatives.softplus, formula=derivatives.softplus_derivative)
 """log(1 + exp(z))."""
-erf = Activation("erf", _erf, formula=_erf_derivative)
-gelu = Activation("gelu", _gelu, formula=_gelu_derivative)
+erf = Activation("erf", derivatives.erf, formula=derivatives.erf_derivative)
+gelu = Activation("gelu", derivatives.gelu, formula=derivatives.gelu_derivative)
 """zΦ(z), exactly, not its tanh approximation."""
-sin = Activation("sin", _sin, formula=_sin_derivative)
+sin = Activation("sin", derivatives.sin, formula=derivatives.sin_derivative)
 
 
 def shifted(sigma: str | Activation | Callable[..., object], by: float | int) -> Activation:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
+    from offtangent.training.divergence import Diverged as Diverged
     from offtangent.training.grids import search as search
-    from offtangent.training.loop import Diverged as Diverged
     from offtangent.training.loop import train as train
     from offtangent.training.losses import HalfSquares as HalfSquares
     from offtangent.training.randomised import MeanLoss as MeanLoss
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
-        "loop": "train Diverged",
+        "loop": "train",
+        "divergence": "Diverged",
         "losses": "HalfSquares",
         "randomised": "MeanLoss",
         "grids": "search",

@@ -21,59 +21,17 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from offtangent._checks import check_count, check_key
 from offtangent._errors import InputError, a_kind
 from offtangent.special.losses import check_loss, check_loss_labels
-from offtangent.taylor.curvature import sharpness
-from offtangent.training.arguments import check_data, check_params
+from offtangent.training.arguments import check_data, check_finite, check_params, check_settings
 from offtangent.training.checkpoint import fingerprint, load, save
+from offtangent.training.divergence import refuse_divergence
 from offtangent.training.randomised import MeanLoss
 
 BLOCK = 256  # steps between two looks of the host
 CHUNK = 16  # steps without a branch: on a GPU every branch makes the host wait for it
-HOPELESS = 1e3  # a loss this many times the first one is divergence, even while it is finite
 
 Objective = Callable[[Any, Array, Array], Array]
-
-
-class Diverged(ArithmeticError):
-    """Training blew up: its loss became NaN, infinite, or more than a thousand times the first one.
-
-    Of minibatches the largest loss of the first epoch stands for the first one. The message names a learning rate that
-    is safe for plain gradient descent at the initial parameters.
-
-    Args:
-        step: The step before which the loss was seen to be lost.
-        loss: The loss there; of several networks their sum.
-        first: The loss before the first step.
-        largest_stable_rate: 2/λ_max of the objective's Hessian at the initial parameters; not finite where the
-            curvature there names no rate.
-
-    Attributes:
-        step: As given.
-        loss: As given.
-        largest_stable_rate: As given, for a program that tries again.
-
-    >>> from offtangent.training import HalfSquares
-    >>> one, slope = np.ones(1), HalfSquares(lambda w, X: X @ w)  # of curvature 1
-    >>> try:
-    ...     run = train(slope, 0 * one, one[:, None], one, optimiser=optax.sgd(3.0), steps=100)
-    ... except Diverged as error:
-    ...     print(error.step, error.largest_stable_rate)
-    5 2.0
-    """
-
-    def __init__(self, step: int, loss: float, first: float, largest_stable_rate: float):
-        self.step, self.loss, self.largest_stable_rate = step, loss, largest_stable_rate
-        advice = (
-            f"At the initial parameters plain gradient descent is stable only below a learning rate of 2/λ_max = "
-            f"{largest_stable_rate:.3g}; {largest_stable_rate / 2:.3g} is safe."
-            if np.isfinite(largest_stable_rate)
-            else "The curvature at the initial parameters names no stable learning rate; try a much smaller one."
-        )
-        super().__init__(
-            f"Training diverged at step {step}: the loss is {loss:.3g}, it was {first:.3g} at the start. {advice}"
-        )
 
 
 @dataclass(frozen=True)
@@ -162,34 +120,20 @@ def train(
     >>> run.losses.round(3).tolist(), float(run.params[0])
     ([10.0, 2.5, 0.625], 1.5)
     """
-    for name, values in (("X", X), ("y", y)):
-        check_data(name, values)
+    _check(objective, params, X, y, optimiser, steps, batch, key, record, record_at, checkpoint)
     n = len(X)
-    _check(n, len(y), steps, batch, key, record, record_at)
-    if not isinstance(optimiser, optax.GradientTransformation):
-        raise InputError(f"optimiser={optimiser!r} is no optax optimiser; give, for example, optax.sgd(0.1).")
-    if isinstance(objective, MeanLoss):
-        check_loss(objective.loss)
-        check_loss_labels(objective.loss, y)
-    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-        raise InputError(f"checkpoint is {a_kind(checkpoint)}: expected training.loop.Checkpoint(path).")
     _warn_beyond_capacity(objective, n)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
-    check_params(params)
     params = jax.tree.map(jnp.asarray, params)
     dtype = jax.tree.leaves(params)[0].dtype
     X, y = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
-    _check_finite("X", X)
-    _check_finite("y", y)
+    check_finite("X", X)
+    check_finite("y", y)
     key = jax.random.key(0) if key is None else key  # full batches draw nothing
 
     with jax.default_matmul_precision(precision):
-        buffers = {
-            name: jnp.zeros((len(at), *shape.shape), shape.dtype)
-            for name, shape in eqx.filter_eval_shape(lambda p: {k: f(p) for k, f in record.items()}, params).items()
-        }
-        carry = _Carry(params, optimiser.init(params), buffers)
+        carry = _Carry(params, optimiser.init(params), _buffers(record, params, len(at)))
         losses = np.zeros((steps + 1, *_loss_shape(objective, params, X[:batch], y[:batch])))
         done, print_ = 0, ""
         slots = np.full(steps + 1, -1)
@@ -201,10 +145,7 @@ def train(
             return objective, optimiser, record, carry, X, y, key, batch, ks, slot, np.asarray(steps)
 
         if checkpoint is not None:
-            # The compiled program stands for objective, optimiser (with its rates) and precision.
-            program = _block.lower(*arguments(0)).as_text()  # type: ignore[attr-defined]
-            arrays = eqx.filter((objective, optimiser, record), eqx.is_array)
-            print_ = fingerprint(program, carry, arrays, (X, y), key, steps, batch, at, sorted(record), precision)
+            print_ = _identity(arguments(0), steps, at, precision)
             if checkpoint.path.exists():
                 carry, losses, done = load(checkpoint.path, print_, carry)
         resumed_at, saved = min(done, steps), time.monotonic()
@@ -213,7 +154,7 @@ def train(
             carry, block = _block(*arguments(done))
             stop = min(done + BLOCK, steps + 1)
             losses[done:stop] = np.asarray(block)[: stop - done]
-            _refuse_divergence(losses, done, stop, n // batch if batch else 1, objective, params, X, y)
+            refuse_divergence(losses, done, stop, n // batch if batch else 1, objective, params, X, y)
             done = stop
             if checkpoint is not None and (done > steps or time.monotonic() - saved >= checkpoint.seconds):
                 save(checkpoint.path, print_, carry, losses, done)
@@ -223,6 +164,23 @@ def train(
 
     records = {name: np.asarray(values) for name, values in carry.records.items()}
     return History(losses, at, records, carry.params, carry.state, resumed_at)
+
+
+def _buffers(record: dict[str, Callable[[Any], Array]], params: PyTree, count: int) -> dict[str, Array]:
+    """Room for what is recorded at `count` steps."""
+    shapes = eqx.filter_eval_shape(lambda p: {name: f(p) for name, f in record.items()}, params)
+    return {name: jnp.zeros((count, *shape.shape), shape.dtype) for name, shape in shapes.items()}
+
+
+def _identity(arguments: tuple[Any, ...], steps: int, at: Int[np.ndarray, "t"], precision: str) -> str:
+    """The fingerprint by which a run knows its own checkpoint.
+
+    The compiled program stands for objective, optimiser (with its rates) and precision.
+    """
+    objective, optimiser, record, carry, X, y, key, batch, *_ = arguments
+    program = _block.lower(*arguments).as_text()  # type: ignore[attr-defined]
+    arrays = eqx.filter((objective, optimiser, record), eqx.is_array)
+    return fingerprint(program, carry, arrays, (X, y), key, steps, batch, at, sorted(record), precision)
 
 
 @eqx.filter_jit
@@ -295,31 +253,30 @@ def _batches(key: Array, n: int, batch: int | None, ks: Array, steps: Array) -> 
     return orders[(ks // per_epoch - first)[:, None], inside]
 
 
-def _refuse_divergence(
-    losses: Float[np.ndarray, "all *k"],
-    start: int,
-    stop: int,
-    epoch: int,
+def _check(
     objective: Objective,
     params: PyTree,
-    X: Array,
-    y: Array,
+    X: Any,
+    y: Any,
+    optimiser: optax.GradientTransformation,
+    steps: int,
+    batch: int | None,
+    key: Key[Array, ""] | None,
+    record: Mapping[str, Callable[[Any], Array]] | None,
+    record_at: Int[np.ndarray, "t"] | None,
+    checkpoint: Checkpoint | None,
 ) -> None:
-    def totals(part: Float[np.ndarray, "some *k"]) -> Float[np.ndarray, " some"]:
-        return part.reshape(len(part), -1).sum(axis=1)
-
-    usual, new = np.abs(totals(losses[: min(epoch, stop)])), totals(losses[start:stop])
-    if not np.isfinite(usual[0]):
-        raise InputError(
-            f"The objective is {totals(losses[:1])[0]} before the first step: look for NaN or infinite entries in X, y "
-            "and the parameters, and for an objective that overflows there."
-        )
-    limit = HOPELESS * usual[np.isfinite(usual)].max()  # one batch may start with a loss that is small by chance
-    bad = ~np.isfinite(new) | ((new > limit) & (limit > 0))
-    if bad.any():
-        at = int(bad.argmax())
-        curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
-        raise Diverged(start + at, float(new[at]), float(totals(losses[:1])[0]), curvature.largest_stable_rate)
+    for name, values in (("X", X), ("y", y)):
+        check_data(name, values)
+    check_settings(len(X), len(y), steps, batch, key, record, record_at)
+    if not isinstance(optimiser, optax.GradientTransformation):
+        raise InputError(f"optimiser={optimiser!r} is no optax optimiser; give, for example, optax.sgd(0.1).")
+    if isinstance(objective, MeanLoss):
+        check_loss(objective.loss)
+        check_loss_labels(objective.loss, y)
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        raise InputError(f"checkpoint is {a_kind(checkpoint)}: expected training.loop.Checkpoint(path).")
+    check_params(params)
 
 
 def _warn_beyond_capacity(objective: Objective, n: int) -> None:
@@ -345,47 +302,3 @@ def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tup
             f"{str(error).rstrip('.')}. "
             "An objective takes parameters, inputs and labels; HalfSquares(f) makes one from f(params, X)."
         ) from error
-
-
-def _check_finite(name: str, values: Float[Array, "n *rest"]) -> None:
-    """NaN in the data would look like a training that diverges."""
-    sound = np.asarray(jnp.isfinite(values).all(axis=tuple(range(1, values.ndim))))
-    if not sound.all():
-        rows = np.flatnonzero(~sound)
-        raise InputError(
-            f"{name} is NaN or infinite in {len(rows)} of its {len(sound)} rows, first in row {rows[0]} (counted from "
-            "0). Drop those rows, of X and of y, or fill in what is missing."
-        )
-
-
-def _check(
-    n: int,
-    labels: int,
-    steps: int,
-    batch: int | None,
-    key: Key[Array, ""] | None,
-    record: Mapping[str, Callable[[Any], Array]] | None,
-    record_at: Int[np.ndarray, "t"] | None,
-) -> None:
-    if labels != n:
-        raise InputError(f"{n} inputs but {labels} labels: every input needs one.")
-    check_count("steps", steps, least=0)
-    if batch is not None:
-        check_count("batch", batch)
-    if batch is not None and batch > n:
-        raise InputError(f"batch={batch}: it must lie between 1 and the {n} rows, or be None for the full batch.")
-    if batch is not None and key is None:
-        raise InputError("Minibatches are drawn at random: give key=jax.random.key(seed).")
-    if key is not None:
-        check_key(key)
-    if record is not None and not isinstance(record, Mapping):
-        raise InputError(f"record is {a_kind(record)}: expected functions of the parameters by name, {{'name': f}}.")
-    for name, function in (record or {}).items():
-        if not callable(function):
-            raise InputError(f"record[{name!r}] is {a_kind(function)}: expected a function of the parameters.")
-    if record_at is not None and np.asarray(record_at).dtype.kind not in "iu" and np.size(record_at):
-        raise InputError(f"record_at={record_at!r}: expected numbers of steps, whole ones.")
-    if (record is None) != (record_at is None):
-        raise InputError("record (what) and record_at (when) go together: give both or neither.")
-    if record_at is not None and len(record_at) and not 0 <= np.min(record_at) <= np.max(record_at) <= steps:
-        raise InputError(f"record_at holds steps outside 0..{steps}.")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.networks.quadratic import symmetric_dimension
+from offtangent.theory.ge_wang_zhao.monomials import multi_indices
 from offtangent.theory.ge_wang_zhao.tensors import (
     SymmetricTensor,
     decoupled_variance,
@@ -19,8 +19,6 @@ from offtangent.theory.ge_wang_zhao.tensors import (
     isometric_power,
     leading_hermite,
     log_covering_bound,
-    multi_indices,
-    multiplicities,
     reduced_power,
     rv_norm_floor,
     symmetric_product,
@@ -56,15 +54,6 @@ def grid(dim, nodes=8):
     mesh = np.stack(np.meshgrid(*[points] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     mass = np.stack(np.meshgrid(*[weights / math.sqrt(2 * math.pi)] * dim, indexing="ij"), axis=-1)
     return mesh, mass.reshape(-1, dim).prod(axis=1)
-
-
-@pytest.mark.parametrize(("dim", "power"), SHAPES)
-def test_multi_indices_are_all_that_sum_to_the_power(dim, power):
-    every = {one for one in itertools.product(range(power + 1), repeat=dim) if sum(one) == power}
-    found = [tuple(one) for one in multi_indices(dim, power).tolist()]
-    assert set(found) == every
-    assert len(found) == symmetric_dimension(dim, power)
-    assert multiplicities(dim, power).sum() == dim**power
 
 
 @pytest.mark.parametrize(("dim", "power"), SHAPES)
@@ -193,7 +182,6 @@ def test_the_variance_is_that_of_random_draws(rng):
         (lambda: decoupled_variance(SymmetricTensor(np.ones(2), 2, 1)), "even order 2p"),
         (lambda: gaussian_variance(SymmetricTensor(np.ones(2), 2, 1), [1.0]), "expected \\(2,\\)"),
         (lambda: symmetric_product(SymmetricTensor(np.ones(2), 2, 1), SymmetricTensor(np.ones(3), 3, 1)), "R\\^3"),
-        (lambda: multi_indices(0, 2), "dim=0"),
         (lambda: reduced_power([[1.0]], 0), "power=0"),
         (lambda: reduced_power(np.ones((1, 200)), 4), "at most 2000000"),
         (lambda: reduced_power([[math.inf]], 1), "infinite"),

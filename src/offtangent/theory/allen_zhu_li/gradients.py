@@ -22,7 +22,8 @@ from jaxtyping import Array, Bool, Float, Int
 from offtangent._checks import check_finite
 from offtangent._errors import InputError
 from offtangent.networks import ResNet
-from offtangent.networks.resnet import Hidden, affine
+from offtangent.networks.layers import affine
+from offtangent.networks.resnet import Hidden
 
 
 class Signs(NamedTuple):

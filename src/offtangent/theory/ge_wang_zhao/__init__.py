@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from offtangent.theory.ge_wang_zhao.descent import *
     from offtangent.theory.ge_wang_zhao.features import *
     from offtangent.theory.ge_wang_zhao.landscape import *
+    from offtangent.theory.ge_wang_zhao.monomials import *
     from offtangent.theory.ge_wang_zhao.tensor_squares import *
     from offtangent.theory.ge_wang_zhao.tensors import *
 
@@ -99,10 +100,11 @@ __getattr__, __dir__, __all__ = lazily(
             "perturbed_feature_norm_bound perturbed_singular_floor spanning_floor squared_features"
         ),
         "landscape": "Curvature QuadraticRisk Smoothness interpolant negative_curvature_descent smoothness",
+        "monomials": "multi_indices",
         "tensor_squares": "SmallestSingular leave_one_out_distances smallest_singular",
         "tensors": (
             "SymmetricTensor decoupled_variance decoupled_variance_floor gaussian_variance gaussian_variance_floor "
-            "hermite_basis hermite_expansion isometric_power leading_hermite log_covering_bound multi_indices "
+            "hermite_basis hermite_expansion isometric_power leading_hermite log_covering_bound "
             "reduced_power rv_norm_floor symmetric_product"
         ),
     },

@@ -87,9 +87,14 @@ class Theorem4:
     def settings(self, *, c: float | int = 1.0, delta: float | int = 0.1) -> DescentSettings:
         """Algorithm 1's, from W = 0 with Δ = f(0) + 1."""
         return algorithm1_settings(
-            smoothness=self.smoothness, hessian=self.hessian, epsilon=self.accuracy, parameters=self.parameters,
-            gap=self.start + 1, c=c, delta=delta,
-        )  # fmt: skip
+            smoothness=self.smoothness,
+            hessian=self.hessian,
+            epsilon=self.accuracy,
+            parameters=self.parameters,
+            gap=self.start + 1,
+            c=c,
+            delta=delta,
+        )
 
 
 def theorem4(
@@ -135,6 +140,4 @@ def theorem4(
     smoothness = max(3 * radius**4 * 2 * (start + 1) / gamma + label * radius**2 + gamma, 1.0)
     inside = radius * samples * width * dim * smoothness * (start + 1) ** 2 / (epsilon**2 * delta * smallest)
     leading = radius**8 * smoothness * nd**2.5 * (start + 1) ** 2 / (smallest**5 * epsilon**2.5)
-    return Theorem4(
-        gamma, hessian, smoothness, accuracy, float(start), dim * width, leading * math.log(inside) ** 4
-    )  # fmt: skip
+    return Theorem4(gamma, hessian, smoothness, accuracy, float(start), dim * width, leading * math.log(inside) ** 4)

@@ -17,7 +17,8 @@ from offtangent._checks import check_bound, check_count, check_inputs
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features
-from offtangent.theory.ge_wang_zhao.tensors import isometric_power, multiplicities, multiply, reduced_power
+from offtangent.theory.ge_wang_zhao.monomials import multiplicities
+from offtangent.theory.ge_wang_zhao.tensors import isometric_power, multiply, reduced_power
 
 SIGMA = 0.1  # of the net in Lemma 18's proof
 
@@ -77,8 +78,11 @@ def decoupled_subspace(R: object, power: int, pair: tuple[int, int]) -> Float[np
     basis = np.eye(symmetric_dimension(dim, power))
     powers = reduced_power(rows, power) * multiplicities(dim, power)
     roots = np.sqrt(multiplicities(dim, 2 * power))
-    kept = [multiply(np.tile(powers[at], (len(basis), 1)), basis, dim, power, power) / roots
-            for at in range(len(rows)) if at not in pair]  # fmt: skip
+    kept = [
+        multiply(np.tile(powers[at], (len(basis), 1)), basis, dim, power, power) / roots
+        for at in range(len(rows))
+        if at not in pair
+    ]
     return np.concatenate([np.zeros((0, len(roots))), *kept]).T
 
 

@@ -18,12 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_labels
-from offtangent._errors import InputError, a_kind
-from offtangent.data.preprocessing import unit_norm
-from offtangent.linalg.bracket import EPS
+from offtangent._errors import InputError
 from offtangent.networks import PolynomialNet, QuadraticNet
 from offtangent.theory.ge_wang_zhao.capacity import Capacity
+from offtangent.theory.ge_wang_zhao.samples import as_quadratic, nearly_parallel
 from offtangent.theory.ge_wang_zhao.tensor_squares import check_multiples
 
 
@@ -88,7 +86,7 @@ class QuadraticRisk(eqx.Module):
         Raises:
             InputError: If X, y and the network do not fit together, if the features overflow, or if γ is negative.
         """
-        quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
+        quadratic, inputs, labels = as_quadratic(net, X, y)
         found = Capacity.of(net, len(inputs))
         if not found.fits:
             warnings.warn(f"The loss may have no zero: {found.problems[0]}", stacklevel=2)
@@ -291,7 +289,7 @@ def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Floa
     >>> bool(risk.loss(jnp.asarray(W, jnp.float32)) < 1e-12)
     True
     """
-    quadratic, inputs, labels = _of_quadratic_layers(net, X, y)
+    quadratic, inputs, labels = as_quadratic(net, X, y)
     check_multiples(inputs)
     found = Capacity.of(net, len(inputs))
     if not found.fits:
@@ -303,7 +301,7 @@ def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Floa
     except np.linalg.LinAlgError:
         raise InputError(
             f"The {len(inputs)} matrices xxᵀ are not independent to rounding, so that labels can contradict each other."
-            f"{_nearly_parallel(inputs)} data.distributions.smooth_inputs puts inputs in general position."
+            f"{nearly_parallel(inputs)} data.distributions.smooth_inputs puts inputs in general position."
         ) from None
     values, vectors = eigh(inputs.T @ (weights[:, None] * inputs))
     half = quadratic.width // 2
@@ -317,38 +315,6 @@ def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Floa
             )
         W[:, offset : offset + len(kept)] = vectors[:, kept] * np.sqrt(sign * values[kept])
     return W
-
-
-def _of_quadratic_layers(
-    net: QuadraticNet | PolynomialNet, X: object, y: object
-) -> tuple[QuadraticNet, Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
-    """The quadratic layers, what they see of X, and the labels, all checked."""
-    if not isinstance(net, QuadraticNet | PolynomialNet):
-        raise InputError(f"net is {a_kind(net)}: expected a networks.QuadraticNet or a PolynomialNet.")
-    inputs, labels = check_labels(X, y)
-    dim = net.dim if isinstance(net, QuadraticNet) else net.R.shape[1]
-    if inputs.shape[1] != dim:
-        raise InputError(f"X has {inputs.shape[1]} features, and the network takes {dim}.")
-    if isinstance(net, QuadraticNet):
-        return net, inputs, labels
-    seen = np.asarray(net.features(jnp.asarray(inputs)), np.float64)
-    if not np.isfinite(seen).all():
-        raise InputError(
-            f"The features (Rx)^{net.power} overflow. Shorten the rows of X, as data.preprocessing.unit_norm does."
-        )
-    return net.net, seen, labels
-
-
-def _nearly_parallel(inputs: Float[np.ndarray, "n d"]) -> str:
-    """The pair of rows nearest to multiples of each other, in words, where it alone makes σ vanish to rounding."""
-    n, dim = inputs.shape
-    units = unit_norm(inputs)
-    cosines = np.triu(units @ units.T, 1)
-    i, j = np.unravel_index(np.abs(cosines).argmax(), cosines.shape)
-    apart = float(np.linalg.norm(units[j] - np.sign(cosines[i, j]) * units[i]))  # the cosine has not these digits
-    if apart**2 > n * (n + dim + 6) * EPS:  # what rounding may do to λ_min of the unit rows' Gram matrix
-        return ""
-    return f" Rows {i} and {j} of X (counted from 0) are multiples of each other but for {apart:.0e}: merge them."
 
 
 @eqx.filter_jit

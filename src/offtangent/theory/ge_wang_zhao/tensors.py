@@ -13,7 +13,6 @@ for x ~ N(0, I), its variance is the sum of squares of all coefficients but the 
 import itertools
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,30 +21,14 @@ from offtangent._checks import check_bound, check_count, check_inputs
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.special.hermite_polynomials import hermite_times
-
-MOST = 2_000_000  # entries of a reduced form
-
-
-def multi_indices(dim: int, power: int) -> Int[np.ndarray, "D d"]:
-    """I_d^p: all (i_1, …, i_d) that sum to p, the largest first.
-
-    >>> multi_indices(2, 2)
-    array([[2, 0], [1, 1], [0, 2]])
-    """
-    check_count("dim", dim)
-    check_count("power", power, least=0)
-    return _counts(dim, power).copy()
-
-
-def multiplicities(dim: int, power: int) -> Float[np.ndarray, "D"]:
-    """‖s_i‖₂² = p!/(i_1! ⋯ i_d!), the number of entries of the tensor that M_i stands for.
-
-    >>> multiplicities(2, 3)
-    array([1., 3., 3., 1.])
-    """
-    check_count("dim", dim)
-    check_count("power", power, least=0)
-    return _multiplicities(dim, power).copy()
+from offtangent.theory.ge_wang_zhao.monomials import (
+    exponents,
+    exponents_up_to,
+    letters,
+    permutations,
+    positions,
+    product_places,
+)
 
 
 def reduced_power(X: object, power: int) -> Float[np.ndarray, "n D"]:
@@ -56,7 +39,7 @@ def reduced_power(X: object, power: int) -> Float[np.ndarray, "n D"]:
     """
     inputs = check_inputs(X)
     check_count("power", power)
-    chosen = _letters(inputs.shape[1], power)
+    chosen = letters(inputs.shape[1], power)
     product = inputs[:, chosen[:, 0]]
     for column in range(1, power):
         product = product * inputs[:, chosen[:, column]]
@@ -71,7 +54,7 @@ def isometric_power(X: object, power: int) -> Float[np.ndarray, "n D"]:
     -1.0
     """
     inputs = check_inputs(X)
-    return reduced_power(inputs, power) * np.sqrt(_multiplicities(inputs.shape[1], power))
+    return reduced_power(inputs, power) * np.sqrt(permutations(inputs.shape[1], power))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +98,7 @@ class SymmetricTensor:
                     f"the tensor is not symmetric in its axes {axis} and {axis + 1}: give its mean over permutations."
                 )
         dim, power = array.shape[0], array.ndim
-        return cls(array[tuple(_letters(dim, power).T)], dim, power)
+        return cls(array[tuple(letters(dim, power).T)], dim, power)
 
     @classmethod
     def from_isometric(cls, values: object, dim: int, power: int) -> "SymmetricTensor":
@@ -123,19 +106,19 @@ class SymmetricTensor:
         check_count("dim", dim)
         check_count("power", power)
         given = np.asarray(values, np.float64)
-        roots = np.sqrt(_multiplicities(dim, power))
+        roots = np.sqrt(permutations(dim, power))
         if given.shape != roots.shape:
             raise InputError(f"values have shape {given.shape}: expected ({len(roots)},).")
         return cls(given / roots, dim, power)
 
     @property
     def isometric(self) -> Float[np.ndarray, "D"]:
-        return self.coefficients * np.sqrt(_multiplicities(self.dim, self.power))
+        return self.coefficients * np.sqrt(permutations(self.dim, self.power))
 
     @property
     def polynomial(self) -> Float[np.ndarray, "D"]:
         """f_i^M, the coefficients of ⟨M, x^{⊗p}⟩ at the monomials x^i."""
-        return self.coefficients * _multiplicities(self.dim, self.power)
+        return self.coefficients * permutations(self.dim, self.power)
 
     @property
     def rv_norm(self) -> float:
@@ -154,7 +137,7 @@ class SymmetricTensor:
     def dense(self) -> Float[np.ndarray, "..."]:
         """All d^p entries."""
         grid = np.stack(np.meshgrid(*[np.arange(self.dim)] * self.power, indexing="ij"), axis=-1)
-        return self.coefficients[_positions(np.sort(grid, axis=-1), self.dim)]
+        return self.coefficients[positions(np.sort(grid, axis=-1), self.dim)]
 
 
 def symmetric_product(A: SymmetricTensor, B: SymmetricTensor) -> SymmetricTensor:
@@ -168,7 +151,7 @@ def symmetric_product(A: SymmetricTensor, B: SymmetricTensor) -> SymmetricTensor
         raise InputError(f"the tensors are on R^{A.dim} and R^{B.dim}: expected one dimension for both.")
     product = multiply(A.polynomial[None], B.polynomial[None], A.dim, A.power, B.power)[0]
     power = A.power + B.power
-    return SymmetricTensor(product / _multiplicities(A.dim, power), A.dim, power)
+    return SymmetricTensor(product / permutations(A.dim, power), A.dim, power)
 
 
 def multiply(
@@ -176,7 +159,7 @@ def multiply(
 ) -> Float[np.ndarray, "n F"]:
     """Products of homogeneous polynomials of degrees p and q by their coefficients, row by row. Time O(nDE)."""
     product = np.zeros((len(first), symmetric_dimension(dim, p + q)))
-    for i, places in enumerate(_sums(dim, p, q)):
+    for i, places in enumerate(product_places(dim, p, q)):
         product[:, places] += first[:, [i]] * second  # the places of one row are different
     return product
 
@@ -239,7 +222,7 @@ def hermite_basis(X: object, order: int) -> Float[np.ndarray, "n c"]:
     inputs = check_inputs(X)
     check_count("order", order, least=0)
     table = np.stack(list(hermite_times(order, inputs, np.ones_like(inputs))))
-    indices = _up_to(inputs.shape[1], order)
+    indices = exponents_up_to(inputs.shape[1], order)
     product = np.ones((len(inputs), len(indices)))
     for j in range(inputs.shape[1]):
         product *= table[indices[:, j], :, j].T
@@ -254,7 +237,7 @@ def leading_hermite(M: SymmetricTensor) -> Float[np.ndarray, "D"]:
     >>> leading_hermite(SymmetricTensor.of([[1.0, 0.0], [0.0, 0.0]])).round(4)  # x₁² = 1 + √2 H_2(x₁)
     array([1.4142, 0.    , 0.    ])
     """
-    return M.polynomial * np.sqrt(math.factorial(M.power) / _multiplicities(M.dim, M.power))
+    return M.polynomial * np.sqrt(math.factorial(M.power) / permutations(M.dim, M.power))
 
 
 def hermite_expansion(M: SymmetricTensor, shift: object = None) -> HermiteExpansion:
@@ -265,7 +248,7 @@ def hermite_expansion(M: SymmetricTensor, shift: object = None) -> HermiteExpans
     (array([10.    ,  6.    ,  1.4142]), 38.0)
     """
     at = _point("shift", shift, M.dim)
-    return HermiteExpansion(_up_to(M.dim, M.power), _shifted(at, M.power) @ M.polynomial)
+    return HermiteExpansion(exponents_up_to(M.dim, M.power), _shifted(at, M.power) @ M.polynomial)
 
 
 def gaussian_variance(M: SymmetricTensor, shift: object = None) -> float:
@@ -280,8 +263,8 @@ def decoupled_variance(M: SymmetricTensor, first: object = None, second: object 
     11.0
     """
     power = _half(M)
-    values = M.coefficients[_sums(M.dim, power, power)]
-    weights = _multiplicities(M.dim, power)
+    values = M.coefficients[product_places(M.dim, power, power)]
+    weights = permutations(M.dim, power)
     left, right = (_shifted(_point(name, at, M.dim), power) for name, at in (("first", first), ("second", second)))
     found = left @ (weights[:, None] * values * weights) @ right.T
     return float(np.sum(found**2) - found[0, 0] ** 2)
@@ -334,62 +317,8 @@ def _shifted(at: Float[np.ndarray, "d"], power: int) -> Float[np.ndarray, "c D"]
     for m, h in itertools.product(range(power + 1), repeat=2):
         if h <= m:
             table[h, m] = math.sqrt(math.factorial(h)) * math.comb(m, h) * moments[m - h]
-    rows, columns = _up_to(len(at), power), _counts(len(at), power)
+    rows, columns = exponents_up_to(len(at), power), exponents(len(at), power)
     product = np.ones((len(rows), len(columns)))
     for j in range(len(at)):
         product *= table[:, :, j][rows[:, j][:, None], columns[:, j]]
     return product
-
-
-@lru_cache(maxsize=32)
-def _letters(dim: int, power: int) -> Int[np.ndarray, "D p"]:
-    """The multi-indices as sorted words j_1 ≤ … ≤ j_p."""
-    count = symmetric_dimension(dim, power)
-    if count > MOST or dim**power >= 2**63:  # the second for _positions
-        raise InputError(
-            f"symmetric tensors of order {power} on R^{dim} have {count} different entries, of {dim}^{power}: at most "
-            f"{MOST}, of 2^63, are kept. Take a smaller dim or power."
-        )
-    words = list(itertools.combinations_with_replacement(range(dim), power))
-    return _frozen(np.array(words, np.int64).reshape(count, power))
-
-
-@lru_cache(maxsize=32)
-def _counts(dim: int, power: int) -> Int[np.ndarray, "D d"]:
-    words = _letters(dim, power)
-    counts = np.zeros((len(words), dim), np.int64)
-    np.add.at(counts, (np.arange(len(words))[:, None], words), 1)
-    return _frozen(counts)
-
-
-@lru_cache(maxsize=32)
-def _multiplicities(dim: int, power: int) -> Float[np.ndarray, "D"]:
-    factorials = np.array([float(math.factorial(k)) for k in range(power + 1)])
-    return _frozen(factorials[power] / factorials[_counts(dim, power)].prod(axis=1))
-
-
-@lru_cache(maxsize=32)
-def _up_to(dim: int, order: int) -> Int[np.ndarray, "c d"]:
-    return _frozen(np.concatenate([_counts(dim, degree) for degree in range(order + 1)]))
-
-
-@lru_cache(maxsize=32)
-def _sums(dim: int, p: int, q: int) -> Int[np.ndarray, "D E"]:
-    """Where i + j stands among the multi-indices of degree p + q."""
-    first, second = _letters(dim, p), _letters(dim, q)
-    shape = (len(first), len(second))
-    words = np.concatenate(
-        [np.broadcast_to(first[:, None], (*shape, p)), np.broadcast_to(second, (*shape, q))], axis=-1
-    )
-    return _frozen(_positions(np.sort(words, axis=-1), dim))
-
-
-def _positions(words: Int[np.ndarray, "*shape p"], dim: int) -> Int[np.ndarray, "*shape"]:
-    """Where sorted words stand: read as numbers to the base d, they come in their own order."""
-    digits = dim ** np.arange(words.shape[-1])[::-1]
-    return np.searchsorted(_letters(dim, words.shape[-1]) @ digits, words @ digits)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array

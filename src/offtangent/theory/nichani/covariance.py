@@ -12,12 +12,9 @@ first eigenvectors from Lanczos. All on the host, NumPy float64; `basis` gives w
 import itertools
 from dataclasses import dataclass, field
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse.linalg
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from offtangent._checks import check_count
 from offtangent._errors import InputError
@@ -26,12 +23,11 @@ from offtangent.linalg import Spectrum
 from offtangent.networks import TwoLayer
 from offtangent.special.sphere import polynomial_dimension
 from offtangent.theory.bai_lee.signs import check_weights
-from offtangent.theory.nichani.bases import Basis, FeatureBasis, StoredBasis
+from offtangent.theory.nichani.bases import Basis, FeatureBasis
 from offtangent.theory.nichani.blocks import Blocks, feature_blocks
+from offtangent.theory.nichani.harmonics import DENSE, Harmonics, dense_matrix, leading_eigenpairs
 from offtangent.theory.nichani.sphere_covariance import SphereCovariance, series_tail
 from offtangent.theory.nichani.tangent import TangentFeatures, fold, unfold
-
-DENSE = 1500  # folded weights up to which all eigenpairs are found at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,32 +55,6 @@ class Samples:
         return FeatureBasis(linear, jnp.asarray(self.mix[:, start:stop], linear.X.dtype))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Harmonics:
-    """Σ from its harmonic expansion."""
-
-    net: TwoLayer
-    operator: SphereCovariance
-    vectors: Float[np.ndarray, "r d h"]
-
-    def apply(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, "d h"]:
-        return np.asarray(self.operator(V))
-
-    def coordinates(self, V: Float[np.ndarray, "d h"]) -> Float[np.ndarray, " r"]:
-        return self.vectors.reshape(len(self.vectors), -1) @ V.ravel()
-
-    def combine(self, c: Float[np.ndarray, " r"]) -> Float[np.ndarray, "d h"]:
-        return np.tensordot(c, self.vectors[: len(c)], 1)
-
-    def images(self, features: TangentFeatures) -> Float[np.ndarray, "n r"]:
-        kept = features.held()
-        return np.stack([kept.outputs(v) for v in self.vectors], axis=1)
-
-    def basis(self, start: int, stop: int) -> Basis:
-        dtype = self.net.W0.dtype
-        return StoredBasis(jnp.asarray(self.vectors[start:stop], dtype), self.net.origin, self.net.paired)
-
-
 Source = Samples | Harmonics  # where Σ comes from: its product and its eigenvectors, on folded weights
 
 
@@ -108,6 +78,7 @@ class FeatureCovariance:
         tail: The part of the trace that the harmonic expansion leaves out; zero for samples.
         residuals: ‖Σvᵢ − λᵢvᵢ‖, where eigenpairs were found by iteration.
 
+    >>> import jax
     >>> from offtangent import data
     >>> net = TwoLayer.symmetric(dim=5, width=400, law="sphere", activation="softplus", key=jax.random.key(0))
     >>> X = data.sphere(300, 5, radius=5**0.5, key=jax.random.key(1))
@@ -192,9 +163,9 @@ class FeatureCovariance:
         if count is not None and count > size:
             raise InputError(f"count={count}: Σ has {size} eigenvalues that are not zero. Give at most {size}.")
         if size <= DENSE or wanted >= size - 1:
-            spectrum = Spectrum.of(_dense(operator), min(wanted, size) if count is not None else None)
+            spectrum = Spectrum.of(dense_matrix(operator), min(wanted, size) if count is not None else None)
         else:
-            spectrum = _iterated(operator, wanted)
+            spectrum = leading_eigenpairs(operator, wanted)
         vectors = np.ascontiguousarray(spectrum.vectors.T).reshape(-1, *operator.start.shape)
         source = Harmonics(net, operator, vectors)
         return cls(net, spectrum.values, trace, source, max(tail, 0.0), spectrum.residuals)
@@ -360,38 +331,3 @@ class FeatureCovariance:
     def __repr__(self) -> str:
         known = f"{self.known} eigenvalues, {self.values[0]:.4g} … {self.values[-1]:.4g}"
         return f"FeatureCovariance({type(self.source).__name__.lower()}, d={self.net.dim}, m={self.net.width}, {known})"
-
-
-def _dense(operator: SphereCovariance) -> Float[np.ndarray, "p p"]:
-    """The matrix of the operator, for tiny networks."""
-    size = operator.start.size
-    columns = np.asarray(operator(np.eye(size).reshape(size, *operator.start.shape)))
-    return columns.reshape(size, size)
-
-
-def _iterated(operator: SphereCovariance, count: int) -> Spectrum:
-    """The largest eigenpairs by ARPACK, with products on JAX's default device, then Rayleigh-Ritz for the residuals."""
-    shape, size = operator.start.shape, operator.start.size
-    with jax.enable_x64(True):
-        there = operator.on_device(np.dtype(np.float64))
-
-        def product(v: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-            return np.asarray(_product(there, jnp.asarray(v.reshape(shape)))).ravel()
-
-        matrix = scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
-        first = np.random.default_rng(0).standard_normal(size)
-        try:
-            _, vectors = scipy.sparse.linalg.eigsh(matrix, k=count, which="LA", v0=first, tol=1e-11)
-        except scipy.sparse.linalg.ArpackNoConvergence as error:
-            raise InputError(
-                f"Lanczos found {len(error.eigenvalues)} of {count} eigenpairs: count ends inside a cluster of "
-                "eigenvalues. Give a count at the end of a block, such as n₁ + d."
-            ) from error
-        basis = np.linalg.qr(vectors)[0]
-        image = np.stack([product(v) for v in basis.T], axis=1)
-    return Spectrum.refined(basis, image)
-
-
-@eqx.filter_jit
-def _product(operator: SphereCovariance, V: Float[Array, "d h"]) -> Float[Array, "d h"]:
-    return operator(V)

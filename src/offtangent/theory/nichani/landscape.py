@@ -86,10 +86,19 @@ class JointLandscape:
         forms = FeatureForms.of(star.covariance, star.X, star.rank)
         images = forms.image(star.weights), forms.image(star.linear.weights)
         return cls(
-            star=star, quadratic=np.array(quadratic), top=top, model=model, forms=forms, scale=scale, start=start,
-            first=first, second=second, along=star.X @ star.weights, images=images,
+            star=star,
+            quadratic=np.array(quadratic),
+            top=top,
+            model=model,
+            forms=forms,
+            scale=scale,
+            start=start,
+            first=first,
+            second=second,
+            along=star.X @ star.weights,
+            images=images,
             means=np.array([means.r1, means.r2, means.r3]),
-        )  # fmt: skip
+        )
 
     @cached_property
     def opt(self) -> float:
