@@ -13,7 +13,7 @@ from offtangent._errors import InputError
 from offtangent.kernels import Gram, gaussian, relu_hidden, solves
 from offtangent.kernels.closed_forms import arc_cosine, relu_output
 from offtangent.kernels.ridges import regularised
-from offtangent.linalg.bracket import EPS
+from offtangent.linalg.brackets import EPS
 
 N, D = 30, 4  # one size for all: compiled once
 METHODS = ["cholesky", "conjugate gradients"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from offtangent.labels import measure as label_measure
 from offtangent.labels.measure import exact_measure, lanczos_measure
 from offtangent.linalg import Spectrum
-from offtangent.linalg.lanczos import lanczos
+from offtangent.linalg.krylov import lanczos
 from offtangent.theory.arora.dynamics import predict_residual, steps_to
 
 

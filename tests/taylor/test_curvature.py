@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.linalg.lanczos import lanczos
+from offtangent.linalg.krylov import lanczos
 from offtangent.networks import TwoLayer
 from offtangent.special.losses import logistic
 from offtangent.taylor.curvature import _log_polynomial, _smallest, certificate

@@ -23,7 +23,7 @@ from offtangent.kernels.angular import check_precision
 from offtangent.kernels.definiteness import check_diagonal, check_not_equal, check_ridge
 from offtangent.kernels.solves import Watch
 from offtangent.linalg import Spectrum
-from offtangent.linalg.bracket import Bracket
+from offtangent.linalg.brackets import Bracket
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.linalg.solution import Solution
 from offtangent.linalg.tiles import SymmetricTiles, check_length

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from offtangent.linalg.bracket import factorise
+from offtangent.linalg.brackets import factorise
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from offtangent._checks import check_numbers
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.solves import choose
-from offtangent.linalg.bracket import EPS
+from offtangent.linalg.brackets import EPS
 
 
 @dataclass(frozen=True)

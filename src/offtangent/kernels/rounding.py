@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.pairs import Pair, pair_of, polar
-from offtangent.linalg.bracket import EPS
+from offtangent.linalg.brackets import EPS
 
 EVALUATION = 32  # units of ε, relative to √(k(x,x) k(x',x')), for the arithmetic after the cosine, in each layer
 

@@ -19,7 +19,7 @@ from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.pairs import polar
 from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
 from offtangent.linalg import Spectrum
-from offtangent.linalg.bracket import EPS, Bracket, Floor, bracket, cholesky_floor, factorise, right_sides
+from offtangent.linalg.brackets import EPS, Bracket, Floor, bracket, cholesky_floor, factorise, right_sides
 from offtangent.linalg.conjugate import conjugate_gradients
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.linalg.preconditioner import LowRank, low_rank, pivoted_cholesky

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from offtangent._errors import InputError
 from offtangent.linalg import Spectrum
-from offtangent.linalg.lanczos import Krylov, Product, lanczos
+from offtangent.linalg.krylov import Krylov, Product, lanczos
 from offtangent.theory.arora.dynamics import predict_residual, steps_to
 
 CHECKS = (25, 50, 100, 200, 400)  # numbers of products after which the bracket is looked at

@@ -23,8 +23,8 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
-from offtangent.linalg.bracket import EPS
-from offtangent.linalg.lanczos import lanczos
+from offtangent.linalg.brackets import EPS
+from offtangent.linalg.krylov import lanczos
 from offtangent.linalg.stream import Share
 
 MARGIN = 1.001  # for the rounding of the sums of moduli themselves

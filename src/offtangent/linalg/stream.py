@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent.linalg.bracket import EPS
+from offtangent.linalg.brackets import EPS
 
 SAMPLE = 256  # rows on which the length of the series' head is chosen
 

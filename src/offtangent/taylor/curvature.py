@@ -33,7 +33,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from offtangent._checks import check_key
 from offtangent._errors import InputError, a_kind
-from offtangent.linalg.lanczos import lanczos
+from offtangent.linalg.krylov import lanczos
 
 DENSE = 64  # up to this many parameters the whole Hessian is formed
 

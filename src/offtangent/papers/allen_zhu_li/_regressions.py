@@ -20,8 +20,8 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
-from offtangent.linalg.bracket import cholesky_factor
-from offtangent.linalg.lanczos import Krylov, lanczos
+from offtangent.linalg.brackets import cholesky_factor
+from offtangent.linalg.krylov import Krylov, lanczos
 
 AT_ONCE = 4  # ridges in one program
 STEP = 10**0.5  # from one ridge to the next

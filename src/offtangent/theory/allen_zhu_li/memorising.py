@@ -21,7 +21,7 @@ from offtangent._checks import check_numbers
 from offtangent._errors import InputError
 from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels.regression import check_targets
-from offtangent.linalg.bracket import cholesky_factor
+from offtangent.linalg.brackets import cholesky_factor
 from offtangent.special.boolean import krawtchouk_matrix, signs, subsets
 from offtangent.theory.allen_zhu_li.kernel_limits import check_alpha, check_sizes
 

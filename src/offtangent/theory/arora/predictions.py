@@ -24,7 +24,7 @@ from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import AT_ONCE, check_targets
 from offtangent.kernels.solves import exact_matrix
 from offtangent.linalg import Spectrum
-from offtangent.linalg.lanczos import lanczos
+from offtangent.linalg.krylov import lanczos
 from offtangent.theory.arora.dynamics import check_rate, largest_stable_rate
 
 FEW_ROWS = 1000  # up to which all eigenpairs cost less than to iterate

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from offtangent._checks import check_labels
 from offtangent._errors import InputError, a_kind
 from offtangent.data.preprocessing import unit_norm
-from offtangent.linalg.bracket import EPS
+from offtangent.linalg.brackets import EPS
 from offtangent.networks import PolynomialNet, QuadraticNet
 
 

@@ -27,7 +27,7 @@ from offtangent.kernels import Gram
 from offtangent.kernels.closed_forms import tensor_square
 from offtangent.kernels.inverse import Inverse
 from offtangent.kernels.solves import Watch
-from offtangent.linalg.bracket import EPS, cholesky_floor
+from offtangent.linalg.brackets import EPS, cholesky_floor
 from offtangent.linalg.factor import TiledFactor, factor_bytes, factor_rows, tiled_cholesky
 from offtangent.linalg.memory import memory_to_spare
 from offtangent.linalg.preconditioner import pivoted_cholesky

@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 
 from offtangent._errors import InputError
-from offtangent.linalg.bracket import Floor, bracket, cholesky_floor, factorise, inverse_quadratic, matrix_product
+from offtangent.linalg.brackets import Floor, bracket, cholesky_floor, factorise, inverse_quadratic, matrix_product
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from offtangent.linalg.lanczos import lanczos
+from offtangent.linalg.krylov import lanczos
 
 
 def problem(n: int, columns: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
