@@ -1,11 +1,13 @@
 """Smoke results of two commits, compared cell by cell."""
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1]))  # importlib mode leaves the repository's root off the path
+from tools import smoke
 from tools.smoke import compare_records, compare_verdicts
 
 
@@ -63,3 +65,27 @@ def test_verdicts_are_compared_in_order():
     claims = [{"experiment": "own", "statement": "same", "verdict": word} for word in ("holds", "fails")]
     (first, second) = compare_verdicts(claims, claims[::-1])
     assert (first.by, second.by) == ("holds → fails", "fails → holds")
+
+
+@pytest.mark.parametrize(
+    ("now", "status", "said"),
+    [
+        (record(a=[1.0]), 0, "No difference."),
+        (record(a=[2.0]), 1, "1 differences."),
+        (record(b=[1.0]), 1, "No difference in what was compared; 2 cells without a partner."),
+        (record(a=[2.0], b=[1.0]), 1, "1 differences; 1 cells without a partner."),
+    ],
+)
+def test_cells_without_a_partner_are_no_equality(now, status, said, monkeypatch, capsys):
+    """What nobody compared is not called the same, and a script sees it by the exit status."""
+    sides = iter([record(a=[1.0]), now])
+
+    def run(_source, folder, _selectors):
+        (folder / "results").mkdir(parents=True)
+        (folder / "results" / "own-smoke.json").write_text(json.dumps(next(sides)))
+        return []
+
+    monkeypatch.setattr(smoke, "export", lambda *_: None)
+    monkeypatch.setattr(smoke, "run_smoke", run)
+    assert smoke.main(["HEAD"]) == status
+    assert capsys.readouterr().out.splitlines()[-1] == said

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from offtangent import lab
-from offtangent.lab.fingerprint import fingerprint
+from offtangent.lab.fingerprints import fingerprint
 from offtangent.lab.shipped import Comparison, Origin
 from offtangent.papers import PAPERS
 from tools.smoke import ROOT, compare_records, export, run_smoke
@@ -56,8 +56,12 @@ def main(words: Sequence[str] | None = None) -> int:
     _write(ORIGINS, {stem: asdict(origin) for stem, origin in origins.items()})
     same = sum(origin.compared is None for origin in origins.values())
     moved = [stem for stem, origin in origins.items() if origin.compared and origin.compared.numbers_moved]
-    print(f"{len(origins)} records: {same} of today's code, {len(origins) - same - len(moved)} whose numbers have not "
-          f"moved at smoke size, {len(moved)} whose have: {', '.join(moved) or 'none'}.")  # fmt: skip
+    alone = [stem for stem, origin in origins.items()
+             if stem not in moved and origin.compared and not origin.compared.cells]  # fmt: skip
+    stayed = len(origins) - same - len(moved) - len(alone)
+    print(f"{len(origins)} records: {same} of today's code, {stayed} whose numbers have not moved at smoke size, "
+          f"{len(moved)} whose have: {', '.join(moved) or 'none'}, {len(alone)} of which no cell could be compared: "
+          f"{', '.join(alone) or 'none'}.")  # fmt: skip
     return 0
 
 
@@ -136,13 +140,20 @@ def compare(earlier: Path, now: Path, code: str) -> Comparison:
         by = f"{one.by:.2g} of itself" if isinstance(one.by, float) else one.by
         moved[one.variable] = max(moved.get(one.variable, ""), by, key=_size)
     alone = len(found.only_old) + len(found.only_new)
-    verdicts: list[str] = []
-    if not alone:
-        sides = [lab.records.read_record(path, KNOWN) for path in (earlier, now)]
-        claims = [KNOWN[side.name].claims(side.results) for side in sides]
-        verdicts = [f"{b.statement}: {a.verdict} → {b.verdict}" for a, b in zip(*claims, strict=True)
-                    if a.verdict != b.verdict]  # fmt: skip
+    sides = [lab.records.read_record(path, KNOWN) for path in (earlier, now)]
+    verdicts = changed_verdicts(*(KNOWN[side.name].claims(side.results) for side in sides))
     return Comparison(code, found.cells, alone, moved, tuple(verdicts))
+
+
+def changed_verdicts(earlier: Sequence[lab.Claim], now: Sequence[lab.Claim]) -> list[str]:
+    """The verdicts that changed, of statements that both sides judge equally often: in order, these are the same."""
+    sides: list[dict[tuple[str, str], list[lab.Claim]]] = [{}, {}]
+    for side, claims in zip(sides, (earlier, now), strict=True):
+        for claim in claims:
+            side.setdefault((claim.source, claim.statement), []).append(claim)
+    pairs = [zip(sides[0][key], after, strict=True) for key, after in sides[1].items()
+             if len(sides[0].get(key, ())) == len(after)]  # fmt: skip
+    return [f"{b.statement}: {a.verdict} → {b.verdict}" for pair in pairs for a, b in pair if a.verdict != b.verdict]
 
 
 def _size(by: str) -> float:

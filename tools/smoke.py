@@ -5,7 +5,7 @@
 
 Both sides run with the Python at hand, one thread a process. Cells are partners when experiment, class and fields
 agree; those without a partner are listed. No golden file is kept of this: another CPU or JAX rounds otherwise.
-Exit status 1 if a variable or a verdict differs.
+Exit status 1 if a variable or a verdict differs, or if a cell has no partner, whose numbers nobody compared.
 """
 
 import argparse
@@ -162,7 +162,7 @@ def main(words: Sequence[str] | None = None) -> int:
             results[side] = claims, {path.name: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     allowed = {} if given.rtol is None else {"float32": given.rtol, "float64": given.rtol}
     (old_claims, old), (new_claims, new) = results["old"], results["new"]
-    moved = compare_verdicts(old_claims, new_claims)
+    moved, alone = compare_verdicts(old_claims, new_claims), 0
     for record in old.keys() ^ new.keys():
         moved.append(Moved(record, "", "record", f"only in the {'old' if record in old else 'new'} results"))
     print("| experiment | cells compared | moved | without a partner: old, new |\n|---|---|---|---|")
@@ -174,13 +174,20 @@ def main(words: Sequence[str] | None = None) -> int:
             for cell in names:
                 print(f"only {side}: {cell}")
         moved += found.moved
+        alone += len(found.only_old) + len(found.only_new)
     if moved:
         print("\n| experiment | cell | variable | by |\n|---|---|---|---|")
     for one in moved:
         by = one.by if isinstance(one.by, str) else f"{one.by:.3g}"
         print(f"| {one.experiment} | {one.cell} | {one.variable} | {by} |")
-    print(f"{len(moved)} differences." if moved else "No difference.")
-    return 1 if moved else 0
+    print(summary(len(moved), alone))
+    return 1 if moved or alone else 0
+
+
+def summary(moved: int, alone: int) -> str:
+    """The comparison in a sentence, which does not call the same what was not compared."""
+    told = f"{moved} differences" if moved else "No difference in what was compared" if alone else "No difference"
+    return f"{told}; {alone} cells without a partner." if alone else f"{told}."
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from offtangent.lab import Claim, Verdict
+from offtangent.lab import Claim
+from offtangent.lab.claims import Verdict
 from offtangent.lab.statistics import Interval
 
 WORDS = {"source": "Theorem 1", "statement": "s", "measured": "m"}

@@ -10,6 +10,7 @@ from offtangent import lab
 from offtangent._errors import InputError
 from offtangent.lab import machinery
 from offtangent.lab.experiment import fields_of, rebuild
+from offtangent.lab.fingerprints import Fingerprint
 
 
 @dataclass(frozen=True)
@@ -109,3 +110,35 @@ def test_a_cell_is_rebuilt_from_its_fields(sweep):
 def test_nothing_but_a_dataclass_is_rebuilt(kind, sweep):
     with pytest.raises(InputError, match="no cells of a class"):
         rebuild(sweep.experiment, kind, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "plugins", "expected"),
+    [
+        (None, True, {"XLA_FLAGS": "--xla_gpu_deterministic_ops=true"}),
+        ("--xla_a=1", True, {"XLA_FLAGS": "--xla_a=1 --xla_gpu_deterministic_ops=true"}),
+        ("--xla_gpu_deterministic_ops=false", True, {}),
+        (None, False, {}),
+    ],
+)
+def test_a_gpu_adds_in_the_same_order_in_every_run_unless_the_user_says_otherwise(
+    flags, plugins, expected, monkeypatch
+):
+    monkeypatch.setattr(machinery.importlib.util, "find_spec", lambda name: name if plugins else None)
+    if flags is None:
+        monkeypatch.delenv("XLA_FLAGS", raising=False)
+    else:
+        monkeypatch.setenv("XLA_FLAGS", flags)
+    assert machinery.deterministic() == expected
+
+
+@pytest.mark.parametrize(("flags", "told"), [("--xla_gpu_deterministic_ops=true", "yes"), ("", "no")])
+def test_the_order_of_sums_on_a_gpu_is_part_of_the_key(flags, told, monkeypatch):
+    import jax
+
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    code = Fingerprint("0123", frozenset({"jax"}))
+    assert machinery.machinery_of(code)["deterministic"] == told
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    assert "deterministic" not in machinery.machinery_of(code)

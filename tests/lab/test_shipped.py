@@ -63,6 +63,37 @@ def test_other_code_with_the_same_numbers_is_said_without_colour(record, sweep):
     )
 
 
+def test_where_no_cell_could_be_compared_nothing_is_claimed(record, sweep):
+    ((kind, text),) = notes(record, sweep, code="other", compared=compared(sweep, cells=0, alone=21))
+    assert kind == "neutral"
+    assert text == (
+        "The code has changed since, and no cell of smoke size could be compared (21 without a partner): "
+        "its numbers may differ."
+    )
+
+
+def test_a_verdict_that_changed_is_seen_where_some_cells_have_no_partner(tmp_path, sweep, store, monkeypatch):
+    monkeypatch.setitem(shipped.KNOWN, "sweep", sweep.experiment)
+    before = record_of(sweep.run(store))
+    pairs = tuple((cell, dataset * 100) for cell, dataset in before.results)
+    paths = []
+    for name, kept in (("a", before.results.pairs[1:]), ("b", pairs)):
+        record = replace(before, results=lab.Results("smoke", kept), keys=())
+        paths.append(lab.records.write_record(record, tmp_path / name))
+    found = shipped.compare(*paths, "code")
+    assert (found.cells, found.alone) == (3, 1)
+    assert found.moved
+
+
+def test_statements_judged_equally_often_are_compared_in_order():
+    def claim(statement, value):
+        return lab.Claim.at_most(value, 1.0, source="s", statement=statement, measured="it")
+
+    earlier = [claim("a", 0.5), claim("b", 0.5), claim("b", 0.5), claim("c", 0.5)]
+    now = [claim("b", 0.5), claim("b", 2.0), claim("c", 2.0), claim("c", 2.0), claim("a", 0.5)]
+    assert shipped.changed_verdicts(earlier, now) == ["b: holds → fails"]
+
+
 @pytest.mark.parametrize("how", [{"moved": {"mean": "0.3 of itself"}}, {"verdicts": ("a ≤ b: holds → fails",)}])
 def test_numbers_or_verdicts_that_moved_are_said_in_colour(record, sweep, how):
     ((kind, text),) = notes(record, sweep, code="other", compared=compared(sweep, **how))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from offtangent.lab.fingerprint import fingerprint
+from offtangent.lab.fingerprints import fingerprint
 
 HEAD = """
 import contextlib, heapq, pickle

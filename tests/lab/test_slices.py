@@ -8,7 +8,7 @@ from offtangent import lab
 from offtangent._errors import InputError
 from offtangent.lab import Results
 from offtangent.lab.experiment import load_experiment, rebuild
-from offtangent.lab.fingerprint import PACKAGE, fingerprint
+from offtangent.lab.fingerprints import PACKAGE, fingerprint
 
 SLICE = '''
 """{title}"""

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offtangent._errors import InputError
-from offtangent.lab import fraction_interval, mean_interval, ratio_interval, slope_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, ratio_interval, slope_interval
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))

@@ -1,4 +1,4 @@
-"""Run one smoke cell of each class of a paper's experiments, and write down which lines of offtangent it executes."""
+"""Run one smoke cell of each class of some experiments of a paper; write down which lines of offtangent it executes."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from offtangent.lab.experiment import Experiment
 from offtangent.papers import PAPERS
 
 PACKAGE = str(Path(offtangent.__file__).parent)
-OFTEN = 20  # calls of one function that are looked at: watching every line is slow
+OFTEN = 3  # calls of one function that are looked at: watching every line is slow
 
 
 def watch(experiment: Experiment) -> tuple[list[str], dict[str, list[int]]]:
@@ -43,6 +43,6 @@ if __name__ == "__main__":
     (paper,) = (one for one in PAPERS if one.name == sys.argv[1])
     found = {
         f"{paper.name}/{name}": watch(Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}"))
-        for name in paper.experiments
+        for name in sys.argv[3:] or paper.experiments
     }
     Path(sys.argv[2]).write_text(json.dumps(found))

@@ -21,6 +21,7 @@ from offtangent.lab.compiled import keep_compiled
 from offtangent.lab.executors import check_timeout, parse_placement
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.judging import Judged, judge
+from offtangent.lab.machinery import deterministic
 from offtangent.lab.mending import read_or_remake
 from offtangent.lab.naming import record_name
 from offtangent.lab.page import Chapter, Exhibit, publish
@@ -137,8 +138,11 @@ def execute(
         InputError: For a selector, profile, place or folder that cannot be; the message names what can.
         Interrupted: On Ctrl-C, with how many cells are stored.
 
-    >>> run = execute(["arora/lemmas"], "smoke", getfixture("tmp_path"), on="local")  # doctest: +SKIP
-    >>> run["arora/lemmas"].pairs[0], run.claims[0], run.page  # doctest: +SKIP
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = execute(["ge_wang_zhao/phases"], "smoke", folder, on="local")
+    >>> run.computed, len(run["ge_wang_zhao/phases"]), run.claims[0][1].verdict.value, run.page.name
+    (1, 1, 'holds', 'report.html')
     """
     hears = Shown() if progress is None else progress
     todo, store = _prepared(selectors, profile, folder, on=on, fresh=fresh, timeout=timeout)
@@ -237,8 +241,13 @@ def _prepared(
     experiments = select([str(selector) for selector in selectors], of_papers())
     check_profile(profile, experiments)
     store = Store.open(folder)
+    # Dask's workers have the environment that they were started with. Where JAX was loaded it may be too late in here.
+    if "jax" not in sys.modules and not (on or "").startswith("dask"):
+        os.environ.update(deterministic())
     placement = parse_placement(on)
     check_timeout(timeout, placement)
+    if placement.kind in ("processes", "slurm"):
+        os.environ.update(deterministic())  # as the workers have it: it is part of their results' keys
     if placement.kind == "processes":
         os.environ.update(sharing_settings())  # before JAX looks for a GPU in here, too
     return plan(experiments, profile, store, placement, fresh=fresh), store

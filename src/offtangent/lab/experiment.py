@@ -32,16 +32,16 @@ import xarray as xr
 
 from offtangent._errors import InputError, a_kind
 from offtangent.lab.answers import check_result, claims_of, cost_of, figures_of, names_of
-from offtangent.lab.asking import asking, shown
 from offtangent.lab.claims import Claim
 from offtangent.lab.costs import Cost
-from offtangent.lab.fingerprint import Fingerprint, fingerprint
+from offtangent.lab.fingerprints import Fingerprint, fingerprint
 from offtangent.lab.importing import Loaded, load
 from offtangent.lab.machinery import checksums, machinery_of
 from offtangent.lab.naming import check_name
+from offtangent.lab.questions import asking, shown
 from offtangent.lab.results import Results
 from offtangent.lab.sources import content_of
-from offtangent.lab.watching import Watch
+from offtangent.lab.watches import Watch
 from offtangent.report import Figure
 
 MOST_CELLS = 1_000_000  # in a profile: a generator that never ends must not fill the memory

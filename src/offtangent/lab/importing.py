@@ -18,7 +18,7 @@ from types import ModuleType
 
 from offtangent._errors import InputError
 from offtangent.lab.sources import content_of
-from offtangent.lab.watching import watching
+from offtangent.lab.watches import watching
 
 INSTALLED = frozenset(("site-packages", "dist-packages"))
 

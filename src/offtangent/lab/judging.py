@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offtangent._errors import InputError
-from offtangent.lab.asking import told
 from offtangent.lab.claims import Claim
 from offtangent.lab.experiment import Experiment
+from offtangent.lab.questions import told
 from offtangent.lab.results import Results
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,12 +12,13 @@ from pathlib import Path
 
 from offtangent._errors import InputError
 from offtangent.lab.costs import cores
-from offtangent.lab.fingerprint import Fingerprint
+from offtangent.lab.fingerprints import Fingerprint
 
 ON_JAX = frozenset(("jax", "equinox", "optax", "lineax", "flax", "diffrax", "matfree"))
 JAX_THREADS = "NPROC"  # JAX reads it when it is imported, and never again
 BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ONE = "1"
+XLA_FLAGS, DETERMINISTIC = "XLA_FLAGS", "--xla_gpu_deterministic_ops"
 
 
 def machinery_of(code: Fingerprint) -> dict[str, str]:
@@ -28,7 +30,22 @@ def machinery_of(code: Fingerprint) -> dict[str, str]:
 
         precision = "float64" if jax.config.read("jax_enable_x64") else "float32"
         found |= {"jax": _release("jax"), "backend": jax.default_backend(), "precision": precision}
+        if found["backend"] == "gpu":
+            found["deterministic"] = "yes" if f"{DETERMINISTIC}=true" in os.environ.get(XLA_FLAGS, "") else "no"
     return found
+
+
+def deterministic() -> dict[str, str]:
+    """The environment in which a GPU adds in the same order in every run; what a user says of it stays.
+
+    Without it two runs of one training differ in their last digits, and what is chaotic in all of them. It costs
+    nothing that could be measured (docs/benchmarks.md). XLA reads it when JAX first looks for a device.
+    """
+    flags = os.environ.get(XLA_FLAGS, "")
+    # An XLA that does not know a flag refuses to start: it is told of this one where a plugin of JAX serves a device.
+    if DETERMINISTIC in flags or importlib.util.find_spec("jax_plugins") is None:
+        return {}
+    return {XLA_FLAGS: f"{flags} {DETERMINISTIC}=true".strip()}
 
 
 def threads() -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 import offtangent
 from offtangent._errors import InputError
-from offtangent.lab.asking import told
 from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import seconds
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.judging import Judged, what_it_said
+from offtangent.lab.questions import told
 from offtangent.lab.records import Record
 from offtangent.lab.store import room_in
 from offtangent.report.page import RESERVED, Badge, Block, Cell, Kind, Note, Page, Section, Table, render, write
@@ -199,6 +199,13 @@ def _of_code(record: Record, experiment: Experiment, again: str) -> Iterator[Not
         yield Note(f"Stale: the code that makes these numbers has changed since. Afresh: {again}", "warn")
         return
     compared = known.compared
+    if not compared.cells and not compared.numbers_moved:
+        alone = f"({compared.alone} without a partner)"
+        note = (
+            f"The code has changed since, and no cell of smoke size could be compared {alone}: its numbers may differ."
+        )
+        yield Note(note, "neutral")
+        return
     cells = f"{compared.cells} cells compared" + (f", {compared.alone} without a partner" if compared.alone else "")
     if not compared.numbers_moved:
         yield Note(f"The code has changed since, its numbers at smoke size have not ({cells}).", "neutral")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from offtangent.lab.sources import COMPREHENSIONS, Definition, External, Module, bound_in, names_in
+from offtangent.lab.sources import Definition, External, Meaning, Module, Target
+from offtangent.lab.syntax import COMPREHENSIONS, FUNCTIONS, SCOPES, bound_in, names_in
 
 
 @dataclass
@@ -14,9 +15,10 @@ class Scope:
     """The names of one function, lambda or comprehension; those it imports stand for something of a module."""
 
     bound: frozenset[str]
-    imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    imported: dict[str, Target] = field(default_factory=dict)  # only those that are bound nowhere else
+    of_module: frozenset[str] = frozenset()  # declared `global`
     loads: Counter[str] = field(default_factory=Counter)  # how often each name is read, in all of it
-    spent: frozenset[str] = frozenset()  # names of what may be an iterator, which a look uses up
+    of_class: bool = False  # functions in it do not see its names
 
 
 @dataclass
@@ -26,9 +28,11 @@ class Names:
     module: Module
     scopes: list[Scope] = field(default_factory=list)
 
-    def meaning(self, name: str) -> Definition | Module | External | None:
+    def meaning(self, name: str) -> Meaning:
         """What a name stands for: None for a local variable, a builtin, or what is nowhere to be found."""
-        for scope in reversed(self.scopes):
+        for scope in self._seen():
+            if name in scope.of_module:
+                break
             if name in scope.imported:
                 return self.module.project.follow(*scope.imported[name], frozenset())
             if name in scope.bound:
@@ -37,18 +41,16 @@ class Names:
 
     def is_local(self, name: str) -> bool:
         """Whether a name belongs to a function around it."""
-        return any(name in scope.bound for scope in self.scopes)
+        return any(name in scope.bound for scope in self._seen())
 
-    def is_used_up(self, node: ast.expr) -> bool:
-        """Whether going through this may leave nothing of it: it may be an iterator."""
-        if not isinstance(node, ast.Name):
-            return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "iter"
-        for scope in reversed(self.scopes):
-            if node.id in scope.bound:
-                return node.id in scope.spent
-        return False
+    def _seen(self) -> list[Scope]:
+        return [one for one in reversed(self.scopes) if not one.of_class or one is self.scopes[-1]]
 
-    def resolve(self, node: ast.expr) -> tuple[Definition | Module | External | None, list[str]]:
+    def is_builtin(self, node: ast.expr) -> bool:
+        """Whether this is a bare name that neither the module nor a function around it gives a meaning."""
+        return isinstance(node, ast.Name) and not self.is_local(node.id) and self.meaning(node.id) is None
+
+    def resolve(self, node: ast.expr) -> tuple[Meaning, list[str]]:
         """What a name, or a chain of attributes on one, stands for, and the attributes that are left over."""
         chain: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -65,7 +67,7 @@ class Names:
 
     @contextmanager
     def inside(self, node: ast.AST) -> Iterator[None]:
-        """The scope of a function, a lambda or a comprehension."""
+        """The scope of a function, a lambda, a comprehension or, for what stands in it directly, a class."""
         self.scopes.append(self._scope(node))
         try:
             yield
@@ -77,35 +79,38 @@ class Names:
             return Scope(frozenset(name for part in node.generators for name in names_in(part.target)))
         if isinstance(node, ast.Lambda):
             return Scope(frozenset(_parameters(node.args)))
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.ClassDef):
+            return Scope(frozenset(bound_in(node.body)), of_class=True)
+        assert isinstance(node, FUNCTIONS)
+        own = list(_own(node))
+        declared = [name for part in own if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names]
+        of_module = frozenset(name for part in own if isinstance(part, ast.Global) for name in part.names)
+        times = Counter([*_parameters(node.args), *bound_in(node.body)])
         parts = list(ast.walk(node))
-        elsewhere = {name for part in parts if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names}
+        # What a function inside binds anew may be anything.
+        times.update(name for part in parts if isinstance(part, ast.Nonlocal) for name in part.names)
+        targets: dict[str, list[Target]] = {}
+        for part in own:
+            if isinstance(part, ast.Import | ast.ImportFrom):
+                for name, target in self.module.bindings(part):
+                    targets.setdefault(name, []).append(target)
         imported = {
-            name: target
-            for part in parts
-            if isinstance(part, ast.Import | ast.ImportFrom)
-            for name, target in self.module.bindings(part)
+            name: several[0]
+            for name, several in targets.items()
+            if len(set(several)) == 1 and times[name] == len(several) and name not in declared
         }
         loads = Counter(part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
-        bound = frozenset({*_parameters(node.args), *bound_in(node.body)} - elsewhere)
-        return Scope(bound, imported, loads, frozenset(_iterators(node)))
+        return Scope(frozenset({*times} - {*declared}), imported, of_module, loads)
 
 
-ITERATORS = ("Iterator", "Iterable", "Generator", "Any", "object")
-MAKERS = frozenset(("iter", "map", "filter", "zip", "enumerate", "reversed", "open"))
-
-
-def _iterators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    """The names in a function that may stand for iterators: by their annotation, or by what they are given."""
-    for one in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-        if one.annotation is None or any(word in ast.unparse(one.annotation) for word in ITERATORS):
-            yield one.arg
-    for part in ast.walk(node):
-        if isinstance(part, ast.Assign | ast.AnnAssign | ast.NamedExpr) and part.value is not None:
-            made = isinstance(part.value, ast.Call) and isinstance(part.value.func, ast.Name)
-            if isinstance(part.value, ast.GeneratorExp) or (made and part.value.func.id in MAKERS):  # type: ignore[attr-defined]
-                targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-                yield from (name for target in targets for name in names_in(target))
+def _own(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
+    """The parts of a function that do not lie in functions and classes within."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, SCOPES):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _parameters(given: ast.arguments) -> list[str]:

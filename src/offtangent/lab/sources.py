@@ -5,6 +5,7 @@ installed packages. Nothing is imported to find out: files are found by name and
 """
 
 import ast
+import builtins
 import hashlib
 import importlib.util
 import sys
@@ -14,9 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match)
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+from offtangent.lab.syntax import bound_in, is_text, never_run, only_binds, texts_in
+
+INSTALLED = frozenset(("site-packages", "dist-packages"))
+
+Target = tuple[str, str]  # a module, and a name in it, or "" for the module
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Definition:
 
     @property
     def statements(self) -> list[ast.stmt]:
-        return self.module.body if self.name == "*" else self.module.defined.get(self.name, [])
+        return self.module.body if self.name == "*" else self.module.binding(self.name)
 
 
 @dataclass(eq=False)
@@ -51,50 +54,64 @@ class Module:
     project: "Project"
     body: list[ast.stmt] = field(default_factory=list)  # without texts, and without what only a type checker sees
     defined: dict[str, list[ast.stmt]] = field(default_factory=dict)  # a name may be built in several statements
-    imported: dict[str, tuple[str, str]] = field(default_factory=dict)  # name → module, name in it ("" for the module)
-    stars: list[str] = field(default_factory=list)
-    for_types: dict[str, tuple[str, str]] = field(default_factory=dict)  # imported under `if TYPE_CHECKING:`
+    imported: dict[str, dict[Target, ast.stmt]] = field(default_factory=dict)  # a name may be imported more than once
+    stars: dict[str, ast.stmt] = field(default_factory=dict)  # module → where everything in it is imported
+    for_types: dict[str, Target] = field(default_factory=dict)  # imported under `if TYPE_CHECKING:`
     others: list[ast.stmt] = field(default_factory=list)  # statements that do more than bind names
+    broken: bool = False  # no Python of this version: its bytes count
 
     def __post_init__(self) -> None:
-        self.read(ast.parse(self.path.read_bytes(), str(self.path)).body)
+        if self.path.is_dir():  # a package without `__init__`
+            return
+        try:
+            self.read(ast.parse(self.path.read_bytes(), str(self.path)).body)
+        except (SyntaxError, ValueError, OSError):
+            self.broken = True
 
     @cached_property
     def source(self) -> str:
         """The file's checksum, for code that reads sources."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return content_of(self.path).hex()
 
-    @property
+    @cached_property
     def is_package(self) -> bool:
-        return self.path.name == "__init__.py"
+        return self.path.name == "__init__.py" or self.path.is_dir()
 
     def read(self, statements: list[ast.stmt]) -> None:
         """Take these for the module's content."""
-        self.body, self.defined, self.imported, self.stars, self.for_types, self.others = [], {}, {}, [], {}, []
+        self.body, self.defined, self.imported, self.stars, self.for_types, self.others = [], {}, {}, {}, {}, []
         self._add(statements)
 
     def _add(self, statements: list[ast.stmt]) -> None:
         for node in statements:
-            if is_text(node) or _is_main(node):
+            if is_text(node):
                 continue
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in {*names_in(node.test), *_attributes(node.test)}:
-                for inner in node.body:
+            if isinstance(node, ast.If) and (branches := never_run(node)):
+                dropped, kept = branches
+                for inner in dropped:
                     if isinstance(inner, ast.Import | ast.ImportFrom):
                         self.for_types |= dict(self.bindings(inner))
-                self._add(node.orelse)
+                self._add(kept)
                 continue
             self.body.append(node)
             if isinstance(node, ast.Import | ast.ImportFrom):
-                self.imported |= dict(self.bindings(node))
-                self.stars += [m for n, (m, _) in self.bindings(node) if n == "*"]
+                for name, target in self.bindings(node):
+                    if name == "*":
+                        self.stars[target[0]] = node
+                    else:
+                        self.imported.setdefault(name, {})[target] = node
                 continue
-            for name in bound_in([node]):
+            for name in dict.fromkeys(bound_in([node])):
+                if name == "*":  # tried, or on a condition
+                    tried = [one for one in ast.walk(node) if isinstance(one, ast.ImportFrom)]
+                    self.stars |= {to[0]: node for one in tried for star, to in self.bindings(one) if star == "*"}
+                    continue
                 self.defined.setdefault(name, []).append(node)
-            if not _only_binds(node):
+            if not only_binds(node):
                 self.others.append(node)
 
-    def bindings(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, tuple[str, str]]]:
-        """The names that an import binds here, each with its module and its name there."""
+    def bindings(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Target]]:
+        """The names that an import binds here, each with its module and its name there ("" for the module)."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 whole = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -117,30 +134,46 @@ class Module:
                         yield module
                         yield f"{module}.{name}"
 
-    @cached_property
-    def loaded(self) -> list[str]:
-        """The modules that loading this one loads: functions import theirs when they are called."""
-        top = [node for node in self.body if not isinstance(node, SCOPES)]
-        return list(dict.fromkeys(self.imports_in(top)))
+    def look_up(self, name: str, seen: frozenset[Any] = frozenset()) -> "Meaning":
+        """What a name at the top level stands for here; None for a builtin, or a name that is nowhere.
 
-    def look_up(self, name: str, seen: frozenset[Any] = frozenset()) -> "Definition | Module | External | None":
-        """What a name at the top level stands for here; None for a builtin, or a name that is nowhere."""
+        A name that is bound in more ways than one is a definition of its own, made of all of them in their order.
+        """
         if (self, name) in seen:
             return None
         seen |= {(self, name)}
-        if name in self.defined:
+        targets = self.imported.get(name, {})
+        stars = self._offering(name, seen) if self.stars else []
+        if name in self.defined or len(targets) + len(stars) > 1:
             return Definition(self, name)
-        if name in self.imported:
-            return self.project.follow(*self.imported[name], seen)
-        for star in self.stars:
-            found = self.project.find(star)
-            if found is None:
-                return External(f"{star}.{name}")
-            if (meaning := found.look_up(name, seen)) is not None:
-                return meaning
-        return None
+        if targets:
+            return self.project.follow(*next(iter(targets)), seen)
+        if not stars:
+            return None
+        # What an external star brings nobody knows: it may hide a builtin, and is then neither of the two.
+        there = f"*{name}" if hasattr(builtins, name) and self.project.find(stars[0]) is None else name
+        return self.project.follow(stars[0], there, seen)
 
-    def attribute(self, name: str, seen: frozenset[Any] = frozenset()) -> "Definition | Module | External | None":
+    def _offering(self, name: str, seen: frozenset[Any]) -> list[str]:
+        """The modules of which everything is imported that may have this name; Python takes the last that has it."""
+        found = {star: self.project.find(star) for star in self.stars}
+        return [
+            star
+            for star, module in found.items()
+            if module is None
+            or module.attribute(name, seen) is not None
+            or ("__getattr__" in module.defined and not hasattr(builtins, name))
+        ]
+
+    def binding(self, name: str) -> list[ast.stmt]:
+        """The statements that bind a name, in order."""
+        if name not in self.imported and not self.stars:
+            return self.defined.get(name, [])
+        stars = [self.stars[star] for star in self._offering(name, frozenset({(self, name)}))]
+        these = [*self.defined.get(name, []), *self.imported.get(name, {}).values(), *stars]
+        return [node for node in self.body if any(node is one for one in these)]
+
+    def attribute(self, name: str, seen: frozenset[Any] = frozenset()) -> "Meaning":
         """What `module.name` is: also a module inside the package, or what a lazy table (PEP 562) names."""
         meaning = self.look_up(name, seen)
         if meaning is None and self.is_package:
@@ -151,11 +184,11 @@ class Module:
             meaning = self.project.follow(*self.for_types[name], seen)
         return meaning
 
-    def _lazy(self, name: str, seen: frozenset[Any]) -> "Definition | Module | External | None":
+    def _lazy(self, name: str, seen: frozenset[Any]) -> "Meaning":
         """A table of this module that says where a name lives: name → module, or module → names."""
         for node in (one for statement in self.body for one in ast.walk(statement) if isinstance(one, ast.Dict)):
             for key, value in zip(node.keys, node.values, strict=True):
-                there = _texts(value) if _texts(key) == [name] else _texts(key) if name in _texts(value) else []
+                there = texts_in(value) if texts_in(key) == [name] else texts_in(key) if name in texts_in(value) else []
                 for text in there:
                     inside = self.name if text.startswith(".") else ""
                     if found := self.project.find(f"{inside}{text}") or self.project.find(f"{self.name}.{text}"):
@@ -196,7 +229,7 @@ class Project:
         self.known[module.name] = module
         return module
 
-    def follow(self, module: str, name: str, seen: frozenset[Any]) -> "Definition | Module | External | None":
+    def follow(self, module: str, name: str, seen: frozenset[Any]) -> "Meaning":
         """What an import of `name` from `module` (of the module itself, for no name) stands for."""
         found = self.find(module)
         if found is None:
@@ -204,16 +237,19 @@ class Project:
         return (found.attribute(name, seen) or Definition(found, "*")) if name else found
 
     def everything(self, module: Module) -> Iterator[Module]:
-        """Every module of the project that code in `module` might import by a name made up at run time."""
-        root = (
-            self.beside if self.beside is not None and module.name.partition(".")[0] != "offtangent" else self.package
-        )
-        prefix = [] if root == self.beside else ["offtangent"]
+        """Every module of the project that code in `module` might import by a name made up at run time, or run."""
+        ours = self.beside is None or module.name.partition(".")[0] == "offtangent"
+        root, prefix = (self.package, ["offtangent"]) if ours or self.beside is None else (self.beside, [])
         for path in sorted(root.rglob("*.py")):
-            parts = [*prefix, *path.relative_to(root).with_suffix("").parts]
+            inside = path.relative_to(root)
+            if any(part.startswith(".") or part in INSTALLED for part in inside.parts):
+                continue
+            parts = [*prefix, *inside.with_suffix("").parts]
             name = ".".join(part for part in parts if part != "__init__")
             if all(part.isidentifier() for part in parts) and (found := self.find(name)):
                 yield found
+            else:  # a program that another process may run
+                yield self.known.get(name) or self._keep(Module(name, path, self))
 
     def _locate(self, name: str) -> Path | None:
         parts = name.split(".")
@@ -221,32 +257,41 @@ class Project:
             return None
         if parts[0] == "offtangent":
             return _file(self.package, parts[1:])
-        if self.beside is not None and (found := _file(self.beside, parts)):
-            return found
-        root = _elsewhere(parts[0])
-        return None if root is None or self.beside is None else _file(root, parts)
+        if self.beside is None:
+            return None
+        first = _file(self.beside, parts[:1])
+        root = self.beside if first is not None and first.suffix == ".py" else _elsewhere(parts[0], self.beside)
+        return None if root is None else _file(root, parts)
 
 
 def _file(folder: Path, parts: list[str]) -> Path | None:
     inside = folder.joinpath(*parts)
     candidates = [inside / "__init__.py", *([inside.with_name(f"{inside.name}.py")] if parts else [])]
-    return next((path for path in candidates if path.is_file()), None)
+    found = next((path for path in candidates if path.is_file()), None)
+    return inside if found is None and inside.is_dir() else found
 
 
-def _elsewhere(name: str) -> Path | None:
-    """The folder from which Python would import a module that is neither its own nor an installed package's."""
+def _elsewhere(name: str, beside: Path) -> Path | None:
+    """The folder from which Python would import a module that is neither its own nor an installed package's.
+
+    A folder without `__init__` is a package only where there is no other of its name.
+    """
     if name in sys.stdlib_module_names or name in sys.builtin_module_names:
         return None
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
         return None
-    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
-        return None
+    if spec is None or not spec.origin:
+        places = [beside, *(Path(one).parent for one in (spec and spec.submodule_search_locations) or [])]
+        return next((place for place in places if (place / name).is_dir() and not INSTALLED & set(place.parts)), None)
     path = Path(spec.origin)
-    if {"site-packages", "dist-packages"} & set(path.parts):
+    if path.suffix != ".py" or INSTALLED & set(path.parts):
         return None
     return path.parents[1] if path.name == "__init__.py" else path.parent
+
+
+Meaning = Definition | Module | External | None
 
 
 def content_of(path: Path) -> bytes:
@@ -255,65 +300,3 @@ def content_of(path: Path) -> bytes:
         return hashlib.sha256(path.read_bytes()).digest()
     except OSError:
         return b""
-
-
-def is_text(node: ast.AST) -> bool:
-    """Whether a statement is a text standing by itself, such as a docstring."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def names_in(node: ast.AST) -> list[str]:
-    """Every name in a piece of syntax."""
-    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-
-
-def bound_in(statements: list[ast.stmt]) -> list[str]:
-    """The names that statements bind in the scope they stand in, not in functions and classes within."""
-    bound: dict[str, None] = {}
-    waiting: list[ast.AST] = list(statements)
-    while waiting:
-        node = waiting.pop(0)
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                bound[node.name] = None
-                continue
-            case ast.Lambda():
-                continue
-            case ast.Import() | ast.ImportFrom():
-                bound |= dict.fromkeys(alias.asname or alias.name.partition(".")[0] for alias in node.names)
-            case ast.Name(ctx=ast.Store() | ast.Del()):
-                bound[node.id] = None
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                bound[name] = None
-            case ast.MatchMapping(rest=str(name)):
-                bound[name] = None
-        if isinstance(node, COMPREHENSIONS):  # its variables are its own, but for `:=`
-            bound |= {n.target.id: None for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
-            continue
-        waiting += ast.iter_child_nodes(node)
-    return list(bound)
-
-
-def _only_binds(node: ast.stmt) -> bool:
-    """Whether loading this statement does nothing but give names their values."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return True
-    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        parts = [part for target in targets for part in ast.walk(target)]
-        return not any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
-    return type(node).__name__ == "TypeAlias"
-
-
-def _is_main(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
-
-
-def _attributes(node: ast.AST) -> list[str]:
-    return [part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)]
-
-
-def _texts(node: ast.AST | None) -> list[str]:
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        return [text for part in node.elts for text in _texts(part)]
-    return node.value.split() if isinstance(node, ast.Constant) and isinstance(node.value, str) else []

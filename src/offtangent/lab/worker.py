@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from offtangent._errors import InputError
-from offtangent.lab.asking import told
 from offtangent.lab.codec import encode
 from offtangent.lab.compiled import keep_compiled
 from offtangent.lab.costs import cores
 from offtangent.lab.experiment import Experiment, rebuild
-from offtangent.lab.machinery import BLAS_THREADS, JAX_THREADS, ONE, computing_with
+from offtangent.lab.machinery import BLAS_THREADS, JAX_THREADS, ONE, computing_with, deterministic
+from offtangent.lab.questions import told
 from offtangent.lab.store import Store, StoreFailed, room_in
-from offtangent.lab.watching import watching
+from offtangent.lab.watches import watching
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _prepare() -> None:
 
 def settings() -> dict[str, str]:
     """The environment of a worker process, of one thread. It is born with it: JAX reads it once, when imported."""
-    return dict.fromkeys((JAX_THREADS, *BLAS_THREADS), ONE) | sharing_settings()
+    return dict.fromkeys((JAX_THREADS, *BLAS_THREADS), ONE) | sharing_settings() | deterministic()
 
 
 def sharing_settings() -> dict[str, str]:

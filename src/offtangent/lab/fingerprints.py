@@ -3,8 +3,9 @@
 Content addressing: the hash of a definition is that of its normal form (`forms`), in which every name of the project is
 replaced by the hash of what it stands for. What `run` and the cell's class reach counts, at any depth and wherever it
 lies; a module that is moved, a function that is renamed, a docstring or a check of input changes nothing. What loading
-a module does besides defining names (filling a registry, say) counts with every module that is loaded. Where code
-cannot be followed (`globals()`, `eval`, modules imported by a name made up at run time), whole modules count.
+a module does besides defining names (filling a registry, say) counts with every module that is loaded, in order. Where
+code cannot be followed (`globals()`, `eval`, modules imported by a name made up at run time), whole modules count; and
+where any of the code may catch what a check raises, or reads annotations, all checks and all annotations do.
 """
 
 import ast
@@ -15,14 +16,15 @@ from functools import cache
 from pathlib import Path
 
 import offtangent
-from offtangent.lab.checks import CHANGING, MUTATORS, Checks
+from offtangent.lab.checks import Checks, all_changing
+from offtangent.lab.effects import Effects, is_known
 from offtangent.lab.forms import Form, Node, Writer
 from offtangent.lab.scopes import Names
 from offtangent.lab.sources import Definition, External, Module, Project, content_of
+from offtangent.lab.syntax import loaded_by
 
 PACKAGE = Path(offtangent.__file__).parent
 COMBINED = ("offtangent.lab.slices", "combine")
-NOT_NUMBERS = ("lab", "report", "cli", "__main__")  # rooms whose loading does nothing to numbers
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,21 @@ def _compute(path: Path, kinds: Sequence[str], package: Path) -> Fingerprint:
     library = _library(package)
     inside = path.is_relative_to(package)
     project = library.project if inside else Project(package, path.parent, library.project)
-    graph = library if inside else Graph(project, library, library.checks)
     module = project.read(path)
+    # What is remembered of users' files holds for this time only.
+    graph = library if inside else Graph(project, library, Checks(all_changing(_reachable(module))))
+    found = graph.fingerprint(*starts(module, kinds))
+    own = [] if inside else [one.path for one in project.known.values() if one is not None]
+    return replace(found, files={file: content_of(file) for file in own})
+
+
+def starts(module: Module, kinds: Sequence[str]) -> tuple[Module, list[Definition | Module]]:
+    """The module that an experiment's cells are run from, and what is looked at in it: `run`, and their classes."""
     homes = {kind: _slice_of(module, kind) for kind in kinds} or {"": module}
     module = next(iter(homes.values())) if len(set(homes.values())) == 1 else module
     roots = [home.look_up("run") or Definition(home, "*") for home in dict.fromkeys(homes.values())]
     roots += [home.look_up(kind) or Definition(home, "*") for kind, home in homes.items() if kind]
-    found = graph.fingerprint(module, [one for one in roots if not isinstance(one, External)])
-    own = [] if inside else [one.path for one in project.known.values() if one is not None]
-    return replace(found, files={file: content_of(file) for file in own})
+    return module, [one for one in roots if not isinstance(one, External)]
 
 
 def _slice_of(module: Module, kind: str) -> Module:
@@ -84,6 +92,20 @@ def _slice_of(module: Module, kind: str) -> Module:
     return module
 
 
+def _reachable(module: Module) -> list[Module]:
+    """All modules of a user's that loading or running this one may load, as far as imports tell."""
+    found = {module.path: module}
+    waiting = [module]
+    while waiting:
+        one = waiting.pop()
+        for name in one.imports_in(one.body):
+            inner = one.project.find(name)
+            if inner is not None and inner.project is module.project and inner.path not in found:
+                found[inner.path] = inner
+                waiting.append(inner)
+    return list(found.values())
+
+
 @cache
 def _library(package: Path) -> "Graph":
     return Graph(Project(package))
@@ -96,130 +118,65 @@ class Graph:
     project: Project
     library: "Graph | None" = None
     checks: Checks = field(default_factory=Checks)
+    effects: Effects = field(default_factory=Effects)
     definitions: dict[Node, Definition] = field(default_factory=dict)
     forms: dict[Node, Form] = field(default_factory=dict)
     hashes: dict[Node, str] = field(default_factory=dict)
-    doing: dict[str, tuple[Form, ...]] = field(default_factory=dict)  # by module: what loading it does
+    # By module, and by what is kept in forms: what loading it does, and the modules that it loads meanwhile, in order.
+    doing: dict[tuple[Path, frozenset[str]], tuple[Form | Module, ...]] = field(default_factory=dict)
+    judged: dict[Path, list[ast.stmt]] = field(default_factory=dict)
 
     def fingerprint(self, start: Module, roots: Sequence[Definition | Module]) -> Fingerprint:
         """The hash of the roots and of what loading all their modules does."""
-        form = Form()
-        writer = Writer(Definition(start, "*"), False, self.checks, self.definitions, form)
-        for root in roots:
-            writer.refer(Definition(root, "*") if isinstance(root, Module) else root)
-        reached: dict[Node, None] = {}
-        forms, seen = [form], set[Path]()
-        modules = [start]
-        waiting = list(form.references)
-        while waiting or modules:
-            while modules:
-                module = modules.pop()
-                if module.path not in seen and not _carries(module):
-                    seen.add(module.path)
-                    modules += self._loaded(module)
-                    for effect in self._effects(module):
-                        forms.append(effect)
-                        waiting += effect.references
-                        modules += effect.modules
-            while waiting:
-                node = waiting.pop()
-                if node not in reached:
-                    reached[node] = None
-                    one = self._form(node)
-                    waiting += one.references
-                    modules += [self.definitions[node].module, *one.modules]
-        self._hash(reached)
-        told = [self._digest(form), *sorted(self._digest(effect) for effect in forms[1:])]
-        externals = [name for one in (*forms, *(self.forms[node] for node in reached)) for name in one.externals]
-        return Fingerprint(_sha(told)[:16], frozenset(External(name).package for name in externals))
+        kept: frozenset[str] = frozenset()
+        while (needs := kept | (reach := Reach(self, start, roots, kept)).follow()) != kept:
+            kept = needs
+        self._hash(reach.nodes)
+        told = [self._digest(form) for form in reach.forms]
+        forms = (*reach.forms, *(self.forms[node] for node in reach.nodes))
+        packages = frozenset(External(name).package for form in forms for name in form.externals)
+        return Fingerprint(_sha([*sorted(kept), *told])[:16], packages)
 
-    def _loaded(self, module: Module) -> Iterator[Module]:
-        """The modules that loading one loads, and the packages that it lies in."""
-        around = module.name.split(".")[:-1]
-        for name in [*module.loaded, *(".".join(around[:i]) for i in range(1, len(around) + 1))]:
-            if (found := self.project.find(name)) is not None:
-                yield found
+    def write(self, found: Definition, kept: frozenset[str], statements: list[ast.stmt]) -> Form:
+        """The form of some statements of a module."""
+        writer = Writer(found, kept, self.checks, self.definitions, self.of_loading(found.module))
+        return writer.write(statements)
 
-    def _effects(self, module: Module) -> tuple[Form, ...]:
-        """What loading a module does besides giving names their values."""
-        key = str(module.path)
+    def of_loading(self, module: Module) -> list[ast.stmt]:
+        """The statements of a module that do more than give names their values."""
+        if module.path not in self.judged:
+            self.judged[module.path] = self.effects.of(module)
+        return self.judged[module.path]
+
+    def loading(self, module: Module, kept: frozenset[str]) -> tuple[Form | Module, ...]:
+        """What loading a module does, in order: the packages around it are loaded first, and its imports in between."""
+        key = module.path, kept
         if key not in self.doing:
-            names = Names(module)
-            these = [node for node in module.body if node in module.others or self._registers(node, names)]
-            found = Definition(module, "*")
-            forms = [Writer(found, False, self.checks, self.definitions).write([node]) for node in these]
-            self.doing[key] = tuple(form for form in forms if form.parts != ["{", "}"])
+            around = module.name.split(".")[:-1]
+            names = [".".join(around[:i]) for i in range(1, len(around) + 1)]
+            found: list[Form | Module | None] = [self.project.find(name) for name in names]
+            whole = Definition(module, "*")
+            if module.broken:
+                found.append(self.write(whole, kept, []))
+            for node in module.body:
+                imports = loaded_by(node)
+                found += [self.project.find(name) for name in module.imports_in(imports)]
+                if any(node is one for one in self.of_loading(module)):
+                    found.append(self.write(whole, kept, [node]))
+            self.doing[key] = tuple(one for one in found if one is not None)
         return self.doing[key]
 
-    def _registers(self, node: ast.stmt, names: Names) -> bool:
-        """Whether a definition makes itself known elsewhere: by its decorator, its base class or a call."""
-        if isinstance(node, ast.ClassDef) and any(self._takes_note(base, names) for base in node.bases):
-            return True
-        if isinstance(node, ast.ClassDef) and any(
-            isinstance(names.resolve(word.value)[0], Definition) for word in node.keywords if word.arg == "metaclass"
-        ):
-            return True
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            calls: list[ast.expr] = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
-            called = [part for part in _evaluated(node.value) if isinstance(part, ast.Call)]
-            calls = [call.func for call in called if not self._makes(names.resolve(call.func)[0])]
-            if any(self._changes(call, names) for call in called):
-                return True
-        else:
-            return False
-        for func in calls:
-            meaning, rest = names.resolve(func)
-            if isinstance(meaning, Module):
-                return True
-            if isinstance(meaning, Definition) and (
-                self._note(rest, node) or (not rest and self.checks.fills(meaning))
-            ):
-                return True
-        return False
-
-    @staticmethod
-    def _changes(call: ast.Call, names: Names) -> bool:
-        """Whether a call may change something that has a name in a module: `_ = table.append(row)`."""
-        if any(word.arg == "out" for word in call.keywords):
-            return True
-        meaning, rest = names.resolve(call.func)
-        if isinstance(meaning, External):
-            return meaning.name.startswith(CHANGING)
-        return isinstance(meaning, Definition) and bool(rest) and rest[-1] in MUTATORS
-
-    @staticmethod
-    def _note(rest: Sequence[str], node: ast.stmt) -> bool:
-        """A decorator that is a method of something of the project (`registry.add`) may well keep what it is given."""
-        return bool(rest) and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-
-    def _takes_note(self, base: ast.expr, names: Names) -> bool:
-        meaning, _ = names.resolve(base)
-        if not isinstance(meaning, Definition):
-            return False
-        for node in meaning.statements:
-            if isinstance(node, ast.ClassDef):
-                if any(isinstance(one, ast.FunctionDef) and one.name == "__init_subclass__" for one in node.body):
-                    return True
-                if any(self._takes_note(above, Names(meaning.module)) for above in node.bases):
-                    return True
-        return False
-
-    @staticmethod
-    def _makes(meaning: object) -> bool:
-        return isinstance(meaning, Definition) and Checks.is_class(meaning)
-
-    def _form(self, node: Node) -> Form:
+    def form(self, node: Node) -> Form:
+        """The form of a definition; what is of the library is written once for all."""
         if self.library is not None and self.definitions[node].module.project is self.library.project:
             self.library.definitions[node] = self.definitions[node]
-            form = self.library._form(node)
+            form = self.library.form(node)
             for reference in form.references:
                 self.definitions[reference] = self.library.definitions[reference]
             self.forms[node] = form
         if node not in self.forms:
             found = self.definitions[node]
-            writer = Writer(found, node.strict, self.checks, self.definitions)
-            self.forms[node] = writer.write(found.statements)
+            self.forms[node] = self.write(found, node.kept, found.statements)
         return self.forms[node]
 
     def _hash(self, nodes: Iterable[Node]) -> None:
@@ -240,19 +197,45 @@ def _sha(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _evaluated(value: ast.expr) -> Iterator[ast.AST]:
-    """All parts of an expression but the bodies of functions that it only puts into a table."""
-    waiting: list[ast.AST] = [value]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        table = isinstance(node, ast.Dict | ast.List | ast.Set | ast.Tuple)
-        waiting += [one for one in ast.iter_child_nodes(node) if not (table and isinstance(one, ast.Lambda))]
+@dataclass(eq=False)
+class Reach:
+    """What one experiment reaches, and what loading its modules does, in order."""
 
+    graph: Graph
+    start: Module
+    roots: Sequence[Definition | Module]
+    kept: frozenset[str]
+    nodes: dict[Node, None] = field(default_factory=dict)
+    forms: list[Form] = field(default_factory=list)
 
-def _carries(module: Module) -> bool:
-    parts = module.name.split(".")
-    return parts[0] == "offtangent" and len(parts) > 1 and parts[1] in NOT_NUMBERS
+    def follow(self) -> set[str]:
+        """Follow all references; if forms must keep more than they do, say what as soon as that is known."""
+        graph, form = self.graph, Form()
+        writer = Writer(Definition(self.start, "*"), self.kept, graph.checks, graph.definitions, form=form)
+        for root in self.roots:
+            writer.refer(Definition(root, "*") if isinstance(root, Module) else root)
+        self.forms.append(form)
+        seen: set[Path] = set()
+        waiting: list[Node | Module | Form] = [*reversed(form.references), self.start]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, Module):
+                if one.path not in seen and not is_known(Definition(one, "*")):
+                    seen.add(one.path)
+                    waiting += reversed(graph.loading(one, self.kept))
+                continue
+            if isinstance(one, Form):
+                self.forms.append(one)
+            elif one in self.nodes:
+                continue
+            else:
+                self.nodes[one] = None
+                waiting.append(graph.definitions[one].module)
+                one = graph.form(one)
+            if one.needs - self.kept:
+                return one.needs
+            waiting += [*reversed(one.references), *reversed(one.modules)]
+        return set()
 
 
 def _components(nodes: Iterable[Node], references: Callable[[Node], list[Node]]) -> Iterator[list[Node]]:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from offtangent.lab.watching import watching
+from offtangent.lab.watches import watching
 
 SOURCE = '''
 """Reads files."""
