@@ -153,6 +153,7 @@ def run(
     Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error or refused input.
     """
     from offtangent import lab
+    from offtangent.lab.claims import Verdict
     from offtangent.lab.execution import absences, forecast
     from offtangent.lab.progress import Shown
 
@@ -174,7 +175,7 @@ def run(
             _print_path(found.page)
     if any(done.refused for _, done in found.failures):
         raise typer.Exit(2)
-    failed = any(claim.verdict == lab.Verdict.FAILS for _, claim in found.claims)
+    failed = any(claim.verdict == Verdict.FAILS for _, claim in found.claims)
     if failed or found.failures or any(judged.error for judged in found.judged.values()):
         raise typer.Exit(1)
 

@@ -25,6 +25,11 @@ from offtangent.linalg import Spectrum
 
 __all__ = ["NTKClassifier", "NTKRegressor"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 AT_MOST = 2000  # rows on which the ridge is chosen
 
 

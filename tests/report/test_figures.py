@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.report import line, new_plot, points, style, tiles
-from offtangent.report.figures import PALETTE
+from offtangent.report import line, new_plot, points
+from offtangent.report.axes import style
+from offtangent.report.figures import PALETTE, tiles
 
 X = np.array([1.0, 10.0, 100.0])
 

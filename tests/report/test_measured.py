@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.report import finished, grid, line, new_plot, power, series, style
+from offtangent.report import finished, line, new_plot, power, series
+from offtangent.report.axes import style
+from offtangent.report.measured import grid
 
 X = np.array([64.0, 256.0, 1024.0])
 TABLE = np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 8.0], [2.0, 9.0, 1.0]])

@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
-    from offtangent.report.axes import style as style
     from offtangent.report.figures import Figure as Figure
     from offtangent.report.figures import line as line
     from offtangent.report.figures import new_plot as new_plot
     from offtangent.report.figures import points as points
-    from offtangent.report.figures import tiles as tiles
     from offtangent.report.measured import finished as finished
-    from offtangent.report.measured import grid as grid
     from offtangent.report.measured import power as power
     from offtangent.report.measured import series as series
 
 __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
-        "axes": "style",
-        "figures": "Figure new_plot line points tiles",
-        "measured": "finished grid power series",
+        "figures": "Figure new_plot line points",
+        "measured": "finished power series",
     },
 )

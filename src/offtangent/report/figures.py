@@ -34,7 +34,7 @@ class Figure:
         caption: How it was made.
         plot: The plotly figure, styled by `style`.
 
-    >>> from offtangent.report import style
+    >>> from offtangent.report.axes import style
     >>> plot = style(line(new_plot(), [1, 2], [3, 4], name="measured", colour="blue"), x="steps", y="loss")
     >>> Figure("Loss against steps", "One seed.", plot).title
     'Loss against steps'

@@ -102,7 +102,8 @@ def grid(panels: Sequence[tuple[str, Plot]], *, columns: int = 2) -> Plot:
     Raises:
         InputError: If there are no panels, or fewer than one column.
 
-    >>> from offtangent.report import new_plot, style
+    >>> from offtangent.report import new_plot
+    >>> from offtangent.report.axes import style
     >>> drawn = [series(new_plot(), [1, 2], [[k, k]], name="loss", colour="blue") for k in (1, 2)]
     >>> left, right = (style(plot, x="width m", y="loss") for plot in drawn)
     >>> both = grid([("relu", left), ("tanh", right)])

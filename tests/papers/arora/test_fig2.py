@@ -14,7 +14,8 @@ import optax
 import pytest
 
 from offtangent import data
-from offtangent.lab import Results, Verdict
+from offtangent.lab import Results
+from offtangent.lab.claims import Verdict
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.records import committed_records, read_record
 from offtangent.linalg import Spectrum

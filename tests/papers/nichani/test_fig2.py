@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from offtangent.lab import Results, Verdict
+from offtangent.lab import Results
+from offtangent.lab.claims import Verdict
 from offtangent.networks import MLP
 from offtangent.papers.nichani import fig2
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from offtangent import data
-from offtangent.lab import Results, Verdict
+from offtangent.lab import Results
+from offtangent.lab.claims import Verdict
 from offtangent.networks import MLP
 from offtangent.papers.nichani import taylor
 from offtangent.taylor import expand
@@ -125,3 +126,9 @@ def test_cifars_colours_are_standardised():
     assert np.abs(X.std(axis=(0, 1, 2)) - 1).max() < 0.2
     assert set(y) == {-1.0, 1.0}
     assert X_test.shape == (100, 32, 32, 3)
+
+
+def test_a_race_has_the_same_numbers_where_float64_is_the_default():
+    plain = taylor.run(TINY)
+    with jax.enable_x64(True):
+        assert taylor.run(TINY).identical(plain)

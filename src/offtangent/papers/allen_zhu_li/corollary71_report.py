@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from offtangent.lab import Claim, Results, error_interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import error_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.allen_zhu_li.kernel_limits import corollary71_samples, theorem2_samples
 
 COLOURS = ("blue", "orange", "green", "purple")

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, Verdict, mean_interval, slope_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.claims import Verdict
+from offtangent.lab.statistics import Interval, mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.allen_zhu_li.worst_signs import flip_fraction, operator_limit, output_limit
 
 PROOF = 4.8  # of Proposition C.4: 4 from |S₂|, 2·√(2/π)/2 from |S₁| with Chernoff's factor two

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval, ratio_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, mean_interval, ratio_interval
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 from offtangent.theory.allen_zhu_li.worst_signs import flip_fraction, operator_limit
 
 ROUNDING = 1e-3  # of sums over thousands of neurons in float32

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
 from offtangent.papers.allen_zhu_li._concept import SMOOTH_F, SMOOTH_G, TAU_V
 from offtangent.papers.allen_zhu_li._parity import PAPER, SOLVED
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.allen_zhu_li.indicator import indicator_moment
 from offtangent.theory.allen_zhu_li.parity import low_norm_parity
 from offtangent.theory.allen_zhu_li.worst_signs import output_limit

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, error_interval, ratio_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, error_interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.training.grids import Search
 
 COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, ratio_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 
 HALF = 0.5  # of a signal: the time at which it is learnt
 COLOURS = {("first", "F"): "blue", ("rest", "F"): "sky", ("first", "αG(F)"): "orange", ("rest", "αG(F)"): "vermillion"}

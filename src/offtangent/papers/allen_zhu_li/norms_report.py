@@ -10,7 +10,8 @@ from jaxtyping import Float
 
 from offtangent.lab import Claim, Results
 from offtangent.papers.allen_zhu_li._parity import PAPER, SOLVED
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.training.grids import Search
 
 LEVELS = {(40, 5000): ("Figure 3(a)", 0.69), (100, 50_000): ("Figure 3(b)", 0.98)}

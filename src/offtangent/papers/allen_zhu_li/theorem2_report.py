@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, mean_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.allen_zhu_li.kernel_limits import (
     corollary71_samples,
     error_floor,

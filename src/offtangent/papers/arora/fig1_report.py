@@ -8,9 +8,10 @@ import scipy.optimize
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.arora.widths import deviation_bound, gram_deviation_bound, initial_output_bound, required_width
 
 DELTA = 0.1  # probability of failure in the bounds

@@ -9,10 +9,11 @@ import scipy.stats
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, mean_interval
 from offtangent.papers.arora.fig1_report import NAMES
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory import generalisation_bound
 from offtangent.theory.arora.widths import required_width
 

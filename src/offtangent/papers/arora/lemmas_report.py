@@ -7,9 +7,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.arora.generalisation import rademacher_bound
 from offtangent.theory.arora.movement import (
     feature_change_bound,

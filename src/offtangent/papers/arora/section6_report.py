@@ -7,8 +7,10 @@ import numpy as np
 import xarray as xr
 
 from offtangent.kernels import relu_hidden
-from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import fraction_interval, mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.arora.learnability import sample_size
 
 DELTA = 0.1

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval, slope_interval
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import mean_interval, slope_interval
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 
 DELTA = 0.1  # with which probability the bounds may fail
 ROUNDING = 1e-9

@@ -24,7 +24,8 @@ from jaxtyping import Array, Float, Key
 
 from offtangent import data
 from offtangent._host import on_host
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds, slope_interval
+from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab.statistics import slope_interval
 from offtangent.networks import TwoLayer
 from offtangent.report import Figure, finished, new_plot, power, series
 from offtangent.theory.bai_lee.bounds import initial_norm_bound

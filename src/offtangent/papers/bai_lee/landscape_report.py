@@ -7,9 +7,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from offtangent.lab import Claim, Results, mean_interval, slope_interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import mean_interval, slope_interval
 from offtangent.papers.bai_lee._noisy_xor import BEST, NOISE
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.taylor.curvature import DENSE
 from offtangent.theory.bai_lee.bounds import stationary_width
 from offtangent.theory.bai_lee.signs import ENUMERATED

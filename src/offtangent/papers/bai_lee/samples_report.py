@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from offtangent.lab import Claim, Results, ratio_interval, slope_interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import ratio_interval, slope_interval
 from offtangent.papers.bai_lee._targets import WRONG, is_xor, level, moment
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.bai_lee.bounds import coupling_width
 from offtangent.theory.bai_lee.expressivity import RidgePower, xor_target
 

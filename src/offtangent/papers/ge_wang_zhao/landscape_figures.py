@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from offtangent.lab import Results
-from offtangent.report import Figure, line, new_plot, points, style, tiles
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
+from offtangent.report.figures import tiles
 from offtangent.theory.ge_wang_zhao.capacity import least_width
 
 COLOURS = ("blue", "vermillion", "green", "purple", "orange")

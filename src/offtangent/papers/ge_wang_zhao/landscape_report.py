@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from offtangent.lab import Claim, Results, fraction_interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import fraction_interval
 from offtangent.papers.ge_wang_zhao import landscape_figures
 from offtangent.papers.ge_wang_zhao._diagram import LEVEL
 from offtangent.papers.ge_wang_zhao._minima import COUNTS, CURVATURE, GRADIENT, ZERO

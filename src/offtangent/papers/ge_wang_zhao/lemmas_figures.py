@@ -5,7 +5,8 @@ from jaxtyping import Float
 
 from offtangent.lab import Results
 from offtangent.papers.ge_wang_zhao._kept import DELTA, MANY, chances
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 from offtangent.theory.ge_wang_zhao.features import perturbed_singular_floor, spanning_floor
 
 STARTS = {

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, fraction_interval, mean_interval, slope_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.papers.ge_wang_zhao._kept import DELTA, HALF, MANY, NOISE, chances, deltas
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features

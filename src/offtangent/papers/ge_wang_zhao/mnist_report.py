@@ -7,9 +7,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, ratio_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, ratio_interval
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features, memorisation
 
 SOURCES = {

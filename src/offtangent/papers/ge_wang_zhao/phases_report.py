@@ -8,7 +8,9 @@ from jaxtyping import Float
 from offtangent.lab import Claim, Results
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.papers.ge_wang_zhao import _diagram
-from offtangent.report import Figure, line, new_plot, style, tiles
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
+from offtangent.report.figures import tiles
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features, least_width, most_samples, theorem_features
 
 EXTRA = 5

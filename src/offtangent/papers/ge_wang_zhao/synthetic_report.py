@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from offtangent.lab import Claim, Results
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 
 NAMES = {
     "gradient descent": ("gradient descent, small W(0)", "blue"),

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from offtangent.lab import Claim, Results, ratio_interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import ratio_interval
 from offtangent.papers.nichani.fig1_report import COLOURS, FALL, NAMES, SIGMAS, curve
-from offtangent.report import Figure, new_plot, style
+from offtangent.report import Figure, new_plot
+from offtangent.report.axes import style
 
 
 def claims(results: Results) -> list[Claim]:

@@ -6,9 +6,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, ratio_interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import ratio_interval
 from offtangent.papers.nichani.fig1_report import SIGMAS
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 
 PARTS = {
     "Q1": ("Q₁: linear functions", "blue"),

@@ -7,8 +7,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval, ratio_interval
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import mean_interval, ratio_interval
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 from offtangent.special.sphere import harmonic_dimension
 
 COLOURS = ("vermillion", "orange", "purple", "sky", "blue", "green")

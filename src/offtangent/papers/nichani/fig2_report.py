@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, Verdict, slope_interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.claims import Verdict
+from offtangent.lab.statistics import slope_interval
 from offtangent.papers.bai_lee.samples_report import needed
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 
 SHADES = {"code": "blue", "normalised": "vermillion"}
 COLOURS = ("blue", "sky", "green", "orange", "vermillion", "purple")

@@ -8,7 +8,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from offtangent.lab import Results
-from offtangent.report import Figure, line, new_plot, points, style
+from offtangent.report import Figure, line, new_plot, points
+from offtangent.report.axes import style
 
 COLOURS = ("blue", "vermillion", "green", "purple", "orange", "sky")
 LOW, HIGH = "₀₁₂₃₄₅₆₇₈₉", ("⁰", "⁻¹", "⁻²", "⁻³", "⁻⁴", "⁻⁵")

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, mean_interval, slope_interval
-from offtangent.lab.statistics import Interval
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, mean_interval, slope_interval
 from offtangent.special.sphere import polynomial_dimension
 
 ROUNDING = 1e-9

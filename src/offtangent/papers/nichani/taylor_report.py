@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, ratio_interval
-from offtangent.lab.statistics import Interval
-from offtangent.report import Figure, line, new_plot, style
+from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import Interval, ratio_interval
+from offtangent.report import Figure, line, new_plot
+from offtangent.report.axes import style
 
 COLOURS = {"network": "blue", "linear": "vermillion", "quadratic": "green"}
 NAMES = {"network": "network f", "linear": "linear model", "quadratic": "quadratic model"}

@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from offtangent.lab import Claim, Cost, Results, fraction_interval
+from offtangent.lab import Claim, Cost, Results
+from offtangent.lab.statistics import fraction_interval
 from offtangent.papers.nichani.constructions._descent import (
     RATES,
     Problem,

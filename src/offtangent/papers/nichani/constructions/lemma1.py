@@ -15,7 +15,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from offtangent.lab import Claim, Cost, Results, Sweep, mean_interval, over_seeds, slope_interval
+from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab.statistics import mean_interval, slope_interval
 from offtangent.networks import TwoLayer
 from offtangent.papers.nichani.constructions._setting import (
     COLOURS,

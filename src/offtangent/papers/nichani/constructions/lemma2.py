@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds, slope_interval
+from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab.statistics import slope_interval
 from offtangent.papers.nichani.constructions._setting import COLOURS, NAMES, network, on_sphere, planted
 from offtangent.report import Figure, finished, line, new_plot, series
 from offtangent.special.sphere import polynomial_dimension, tangent_eigenvalues
