@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from offtangent._checks import check_inputs, check_labels, check_not_parallel
+from offtangent._checks import check_directions, check_inputs, check_labels, check_not_parallel, check_several
 from offtangent._errors import InputError
 
 matrices = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.floats(-1e9, 1e9))
@@ -89,7 +89,7 @@ def test_wrong_labels_are_refused_with_a_remedy(y, fault):
 
 def test_one_sample_is_refused():
     with pytest.raises(InputError, match="only 1 sample"):
-        check_labels([[1.0]], [1.0])
+        check_several(check_labels([[1.0]], [1.0])[0])
 
 
 def test_a_single_class_is_refused_only_where_classes_are_asked():
@@ -149,4 +149,4 @@ def test_zero_rows_have_no_direction():
 
 def test_parallel_rows_are_named_by_the_numbers_given():
     with pytest.raises(InputError, match="Rows 10 and 40 of X"):
-        check_not_parallel([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]], rows=np.array([10, 20, 40]))
+        check_directions(np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]), np.array([10, 20, 40]))

@@ -48,7 +48,7 @@ def check_key(key: object) -> None:
 
 def check_count(name: str, value: int, *, least: int = 1) -> None:
     """Refuse a number of things that is no whole number of at least `least`."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or np.ndim(value) or value < least:
         raise InputError(f"{name}={value!r}: it must be a whole number of at least {least}.")
 
 
@@ -129,13 +129,18 @@ def check_inputs(X: object, *, nonzero: bool = False) -> Float[np.ndarray, "n d"
             "(counted from 0). Drop those rows, X[np.isfinite(X).all(axis=1)], or fill in the missing values."
         )
     if nonzero:
-        zero = np.flatnonzero(~array.any(axis=1))
-        if len(zero):
-            raise InputError(
-                f"X has {len(zero)} zero {_plural(len(zero), 'row')}, the first is row {zero[0]} (counted "
-                "from 0): a zero input has no direction. Drop those rows: X[X.any(axis=1)]."
-            )
+        check_nonzero(array)
     return array
+
+
+def check_nonzero(array: Float[np.ndarray, "n d"]) -> None:
+    """Refuse rows of zeros."""
+    zero = np.flatnonzero(~array.any(axis=1))
+    if len(zero):
+        raise InputError(
+            f"X has {len(zero)} zero {_plural(len(zero), 'row')}, the first is row {zero[0]} (counted "
+            "from 0): a zero input has no direction. Drop those rows: X[X.any(axis=1)]."
+        )
 
 
 def check_columns(X: object, dim: int) -> Float[np.ndarray, "n d"]:
@@ -149,7 +154,7 @@ def check_columns(X: object, dim: int) -> Float[np.ndarray, "n d"]:
 def check_labels(
     X: object, y: object, *, classes: bool = False
 ) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
-    """(X, y) as float64 arrays with one finite label for each of n ≥ 2 rows, or an InputError.
+    """(X, y) as float64 arrays with one finite label for each row, or an InputError.
 
     With `classes`, y must take at least two values. Time and memory O(nd).
     """
@@ -162,8 +167,6 @@ def check_labels(
         raise InputError(
             f"y has {len(labels)} labels and X has {len(inputs)} rows: expected one label for each row.{hint}"
         )
-    if len(labels) < 2:
-        raise InputError("There is only 1 sample: expected at least 2.")
     bad = np.flatnonzero(~np.isfinite(labels))
     if len(bad):
         raise InputError(
@@ -179,6 +182,11 @@ def check_labels(
     return inputs, labels
 
 
+def check_several(samples: Float[np.ndarray, "n *d"]) -> None:
+    """Refuse a single sample, of which nothing can be compared."""
+    require(len(samples) > 1, "There is only 1 sample: expected at least 2.")
+
+
 def _check_told_apart(whole: np.ndarray, labels: Float[np.ndarray, " n"]) -> None:
     """Refuse whole numbers of which float64 makes others: more than one in a hundred of them, or any of few classes."""
     if whole.dtype.kind not in "iu" or not (np.abs(labels) > EXACT).any():
@@ -191,21 +199,30 @@ def _check_told_apart(whole: np.ndarray, labels: Float[np.ndarray, " n"]) -> Non
         )
 
 
-def check_not_parallel(X: object, *, rows: Int[np.ndarray, " n"] | None = None) -> Float[np.ndarray, "n d"]:
+def check_not_parallel(X: object) -> Float[np.ndarray, "n d"]:
     """X, or an InputError that names the first two rows with the same direction and counts such pairs.
 
     One row that is a positive multiple of another makes the Gram matrix of a homogeneous kernel singular.
     Antiparallel rows are fine. Directions count as equal when the unit vectors differ by at most 1e-12.
-    Zero rows are refused. `rows` are the numbers under which the message names them, where X was chosen from a
-    larger table. Time O(nd + n log n), memory O(nd).
+    Zero rows are refused. Time O(nd + n log n), memory O(nd).
 
     >>> check_not_parallel([[1.0, 0.0], [-1.0, 0.0]])
     array([[ 1.,  0.], [-1.,  0.]])
     """
-    array = check_inputs(X, nonzero=True)
+    array = check_inputs(X)
+    check_directions(array)
+    return array
+
+
+def check_directions(array: Float[np.ndarray, "n d"], rows: Int[np.ndarray, " n"] | None = None) -> None:
+    """What `check_not_parallel` refuses, of an array whose numbers are checked already.
+
+    `rows` are the numbers under which the message names its rows, where they were chosen from a larger table.
+    """
+    check_nonzero(array)
     found = _parallel_pairs(unit_rows(array))
     if found is None:
-        return array
+        return
     first, second = array[found.first], array[found.second]
     named = (found.first, found.second) if rows is None else (int(rows[found.first]), int(rows[found.second]))
     if np.array_equal(first, second):
@@ -270,6 +287,36 @@ def check_numbers(values: object, name: str) -> np.ndarray:
         hint = hints.get(array.dtype.kind, "Convert it to float64 first.")
         raise InputError(f"{name} has dtype {array.dtype}: expected real numbers. {hint}")
     return array.astype(np.float64, copy=False)
+
+
+def check_entries(**arrays: object) -> None:
+    """Refuse arrays that do not hold finite numbers, and whole numbers of few bits, whose products wrap around."""
+    for name, values in arrays.items():
+        numbers = check_numbers(values, name)
+        bad = int(np.count_nonzero(~np.isfinite(numbers)))
+        said = _plural(bad, "entry that is", "entries that are")
+        require(not bad, f"{name} has {bad} {said} NaN or infinite: give finite numbers.")
+        kind = np.asarray(values).dtype
+        wide = kind.kind == "f" or (kind.kind == "i" and kind.itemsize == 8)
+        require(wide, f"{name} has dtype {kind}, whose products wrap around. Give {name}.astype(float).")
+
+
+def check_magnitude(power: int, *, dtype: Any = np.float64, **arrays: object) -> None:
+    """Refuse arrays of numbers so large that sums of products of `power` entries, with room, are beyond a dtype."""
+    for name, values in arrays.items():
+        size = np.abs(np.asarray(values, np.float64))
+        largest = float(size.max(initial=0.0)) or 1.0
+        high = power * math.log(largest) + 2 * math.log(size.size + 1) >= math.log(float(np.finfo(dtype).max))
+        require(
+            not high, f"{name} has entries up to {largest:.3g}: their products are beyond {np.dtype(dtype)}. Divide."
+        )
+
+
+def check_inexact(**arrays: object) -> None:
+    """Refuse whole numbers where all of some arrays hold them: sums of their products wrap around in 32 bits."""
+    kinds = [str(getattr(values, "dtype", "float")) for values in arrays.values()]
+    said = f"{' and '.join(arrays)} {_plural(len(arrays), 'holds', 'hold')}"
+    require("float" in "".join(kinds), f"{said} whole numbers, whose products wrap around. Give floats.")
 
 
 def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:

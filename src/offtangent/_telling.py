@@ -148,7 +148,7 @@ def print_json(told: Any) -> None:
 
 def print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
     """The table of claims, and how many there are of each verdict."""
-    from offtangent.lab import Verdict
+    from offtangent.lab.claims import Verdict
     from offtangent.report.text import plain
 
     table = Table(box=None, pad_edge=False, padding=(0, 1))

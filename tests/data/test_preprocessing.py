@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -98,3 +100,12 @@ def test_the_unit_of_the_features_does_not_matter(size):
     for how in ("raw", "standardised"):
         if how == "raw" or size < 1e100:
             np.testing.assert_allclose(preprocess(size * X, how, bias=True), preprocess(X, how, bias=True), rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("how", ["centred", "standardised"])
+def test_a_new_row_that_leaves_float64_once_it_is_prepared_is_named(how, unit):
+    rows = [[-8e307, 0.0], [-8.5e307, 1.0]] if how == "centred" else [[1e-9, 0.0], [0.0, 1.0]]
+    fitted = fit_preprocessing(rows, how)
+    with pytest.raises(InputError, match=r"1e\+308 in row 1, column 0 .*Rescale"):
+        replace(fitted, unit=unit)([[1.0, 1.0], [1e308, 0.0]])

@@ -140,3 +140,12 @@ def test_an_odd_width_is_refused_and_the_even_one_named():
 def test_sizes_and_scales_without_meaning_are_refused(make, settings, fault):
     with pytest.raises(InputError, match=fault):
         make(**settings, key=jax.random.key(0))
+
+
+def test_paired_neurons_must_be_pairs():
+    W0, ones = jnp.ones((3, 4)), jnp.array([1.0, 1.0, -1.0, -1.0])
+    for weights, signs in ((W0, jnp.ones(4)), (W0.at[0, 0].set(2.0), ones)):
+        with pytest.raises(InputError, match=r"paired=True: neurons r and r \+ m/2 must start equal"):
+            TwoLayer(weights, signs, named("relu"), paired=True)
+    assert TwoLayer(W0, ones, named("relu"), paired=True).paired
+    assert jax.jit(lambda W: TwoLayer(W, ones, named("relu"), paired=True).origin.sum())(W0) == 0

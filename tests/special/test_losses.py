@@ -152,3 +152,12 @@ def test_a_loss_that_is_not_elementwise_is_refused():
         loss_contract(Loss("mean", lambda y, z: jnp.mean(y * z)))
     with pytest.raises(InputError, match="at least one label"):
         loss_contract(logistic, labels=())
+
+
+def test_nichani_s_contract_asks_that_a_loss_vanish_at_the_label():
+    """ℓ(y, y) = log(1 + e⁻¹) of the logistic loss, (1 − 1)₊ rounded to 1/6 of the soft hinge."""
+    for loss, value in ((logistic, math.log1p(math.exp(-1))), (soft_hinge, 1 / 6)):
+        (failure,) = loss_contract(loss, own_label=True).failures
+        assert failure.name == "ℓ(y, y) = 0"
+        assert failure.value == pytest.approx(value, rel=1e-12)
+    assert loss_contract(pseudo_huber, own_label=True).holds

@@ -1,5 +1,7 @@
 """The training loop against loops written by hand in NumPy, and against itself, cut in other ways."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -379,3 +381,16 @@ def test_what_is_no_optimiser_or_no_objective_is_refused_with_an_example(regress
         train(HalfSquares(lambda w, X: X @ w), jnp.zeros(3), X, y, optimiser=0.1, steps=1)
     with pytest.raises(InputError, match=r"HalfSquares\(f\)"):
         train(lambda w, X: X @ w, jnp.zeros(3), X, y, optimiser=optax.sgd(0.1), steps=1)
+
+
+def test_a_loss_that_rose_and_came_down_again_is_told_with_the_step_and_the_rate():
+    """A valley in a flat plain: at ten times the stable rate the first step leads far out, where steps are small."""
+
+    def hill(w, X, y):  # noqa: ARG001
+        return jnp.sum(10 * w**2 / (1 + w**2 / 100))
+
+    run = partial(train, hill, np.array([1.0]), np.ones((1, 1)), np.zeros(1), steps=50)
+    with pytest.warns(UserWarning, match=r"The loss rose to .* at step \d+, .* times the first one.*is safe"):
+        history = run(optimiser=optax.sgd(1.0))
+    assert history.losses.max() > 10 * history.losses[0]
+    assert run(optimiser=optax.sgd(0.05)).losses[-1] < 1e-6  # without a word

@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+from offtangent._errors import InputError
 from offtangent.networks import QuadraticNet
 from offtangent.taylor import certificate
 from offtangent.theory import QuadraticRisk
@@ -147,3 +148,9 @@ def test_perturbations_are_uniform_in_the_ball(dim):
         assert abs(share - expected) <= 5 * np.sqrt(expected * (1 - expected) / len(lengths)) + 1e-12
     assert lengths.max() <= 1 + 1e-6
     assert (np.abs(flat.mean(axis=0)) <= 5 * flat.std(axis=0) / len(flat) ** 0.5).all()
+
+
+def test_a_wait_that_int32_cannot_count_is_refused():
+    settings = DescentSettings(rate=0.1, radius=1.0, gradient=1.0, decrease=1.0, wait=10**12)
+    with pytest.raises(InputError, match="wait=1000000000000: steps are counted in 32 bits"):
+        algorithm1(settings, key=jax.random.key(0))

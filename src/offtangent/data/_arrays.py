@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from offtangent._checks import require
 from offtangent._errors import InputError
 from offtangent.data._limit import Limit
 
@@ -25,8 +26,10 @@ def read_npz(source: Path, labels: str | None, limit: Limit) -> tuple[np.ndarray
         candidates = [("X", "y"), ("x", "y"), ("data", "labels"), ("data", "target")]
     with _opened(source) as file:
         magic = file.read(len(np.lib.format.MAGIC_PREFIX))
-        if magic == np.lib.format.MAGIC_PREFIX:
-            raise InputError(f"{source} holds a single array and no names: it is an .npy file. Rename it.")
+        require(
+            magic != np.lib.format.MAGIC_PREFIX,
+            f"{source} holds a single array and no names: it is an .npy file. Rename it.",
+        )
         if magic[:1] == b"\x80":
             raise _pickled(source)
         with zipfile.ZipFile(file) as archive:
@@ -72,8 +75,10 @@ def _member(source: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np
 
 def _array(source: Path, file: Any) -> np.ndarray:
     array = np.lib.format.read_array(file, allow_pickle=False)
-    if array.dtype.itemsize == 0:
-        raise InputError(f"{source} holds an array of {array.dtype}, whose entries are empty: expected numbers.")
+    require(
+        array.dtype.itemsize != 0,
+        f"{source} holds an array of {array.dtype}, whose entries are empty: expected numbers.",
+    )
     return array
 
 

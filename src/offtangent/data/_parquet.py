@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from offtangent._checks import require
 from offtangent._errors import InputError
 from offtangent.data._limit import Limit
 from offtangent.data._tables import Fault, Parts, Texts, label_column, not_numeric, without
@@ -27,8 +28,7 @@ def read_parquet(path: Path, labels: str | int | None, limit: Limit) -> Parts:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             metadata, schema = file.metadata, file.schema_arrow
-        if metadata.num_rows == 0:
-            raise InputError(f"{path} has columns and no rows.")
+        require(metadata.num_rows != 0, f"{path} has columns and no rows.")
         columns = [field for field in schema if not field.name.startswith(INDEX)]
         names = tuple(field.name for field in columns)
         label = label_column(path, names, len(names), labels)

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
 from offtangent.data._limit import Limit
 
@@ -84,8 +85,7 @@ def read_csv(path: Path, labels: str | int | None, limit: Limit) -> Parts:
 def _read_csv(path: Path, file: TextIO, labels: str | int | None, limit: Limit) -> Parts:
     rows = _csv_rows(path, file, limit)
     head = [row for row in (next(rows, None), next(rows, None)) if row is not None]
-    if not head:
-        raise InputError(f"{path} is empty.")
+    require(head, f"{path} is empty.")
     width = len(head[0][1])
     names = _header([cells for _, cells in head], labels)
     label = label_column(path, names, width, labels)
@@ -104,8 +104,7 @@ def _read_csv(path: Path, file: TextIO, labels: str | int | None, limit: Limit) 
                     fault.count += 1
             values.extend([0.0] * len(cells))
         limit.check_so_far(path, values.itemsize * len(values) + texts.size)
-    if not texts.codes:
-        raise InputError(f"{path} has a header and no rows.")
+    require(texts.codes, f"{path} has a header and no rows.")
     if faults:
         raise not_numeric(path, names, faults)
     X = np.frombuffer(values, dtype=np.float64).reshape(len(texts.codes), width - 1)
@@ -179,8 +178,7 @@ def _all_text(values: np.ndarray) -> bool:
 
 def label_column(path: Path, names: tuple[str, ...] | None, width: int, labels: str | int | None) -> int:
     """The position of the label column; also refuses tables without features and columns without a name."""
-    if width < 2:
-        raise InputError(f"{path} has one column: expected features and a label, separated by commas.")
+    require(width >= 2, f"{path} has one column: expected features and a label, separated by commas.")
     if names is not None and "" in names:
         raise InputError(
             f"Column {names.index('')} of {path} (counted from 0) has no name: it looks like a row number "

@@ -9,8 +9,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import PRNGKeyArray, check_count, check_inputs, check_key, check_real, unit_rows
-from offtangent._errors import InputError
+from offtangent._checks import PRNGKeyArray, check_count, check_inputs, check_key, check_real, require, unit_rows
 
 MOST = 10**12  # entries, of 8 bytes: JAX ends the whole process where it cannot have the memory
 
@@ -39,8 +38,7 @@ def sphere(n: int, dim: int, *, radius: float | int = 1.0, key: PRNGKeyArray) ->
     array([2., 2., 2.])
     """
     check_real("radius", radius)
-    if not (math.isfinite(radius) and radius > 0):
-        raise InputError(f"radius={radius:g} must be positive and finite.")
+    require(math.isfinite(radius) and radius > 0, f"radius={radius:g} must be positive and finite.")
     return radius * unit_rows(gaussian(n, dim, key=key))
 
 
@@ -80,8 +78,7 @@ def noisy_xor(n: int, dim: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "n di
     label x₁x₂ of the corners; against the other coordinates, which say nothing, the signal is shorter by √2.
     """
     check_count("dim", dim)
-    if dim < 2:
-        raise InputError(f"dim={dim}: noisy 2-XOR has two coordinates that matter; dim must be 2 or more.")
+    require(dim >= 2, f"dim={dim}: noisy 2-XOR has two coordinates that matter; dim must be 2 or more.")
     corners = hypercube(n, dim, key=key)
     first, second = corners[:, 0].copy(), corners[:, 1].copy()
     corners[:, 0], corners[:, 1] = (first + second) / 2, (first - second) / 2
@@ -106,18 +103,15 @@ def smooth_inputs(X: object, noise: float | int, *, key: PRNGKeyArray) -> Float[
     """
     inputs = check_inputs(X)
     check_real("noise", noise)
-    if not 0 <= noise < math.inf:
-        raise InputError(f"noise={noise:g}: a standard deviation must be finite and not negative.")
+    require(0 <= noise < math.inf, f"noise={noise:g}: a standard deviation must be finite and not negative.")
     with np.errstate(over="ignore"):
         smoothed = inputs + noise * gaussian(*inputs.shape, key=key)
-    if not np.isfinite(smoothed).all():
-        raise InputError(f"noise={noise:g} leads beyond float64. Give less, or divide X by a constant.")
+    require(np.isfinite(smoothed).all(), f"noise={noise:g} leads beyond float64. Give less, or divide X by a constant.")
     return smoothed
 
 
 def _check(n: int, dim: int, key: PRNGKeyArray) -> None:
     check_count("n", n)
     check_count("dim", dim)
-    if n * dim > MOST:
-        raise InputError(f"n={n}, dim={dim}: {n * dim:.3g} numbers, more than any memory holds. Give fewer.")
+    require(n * dim <= MOST, f"n={n}, dim={dim}: {n * dim:.3g} numbers, more than any memory holds. Give fewer.")
     check_key(key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_labels
+from offtangent._checks import check_labels, check_several
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,12 @@ def merge_duplicates(X: object, y: object, *, average: bool = False) -> Merged:
     (array([1., 2.]), array([1., 1.]), ((0, 2, 3),))
     """
     inputs, labels = check_labels(X, y)
+    check_several(inputs)
+    return merge_checked(inputs, labels, average=average)
+
+
+def merge_checked(inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"], *, average: bool) -> Merged:
+    """What `merge_duplicates` returns, of inputs and labels that are checked already."""
     places: dict[bytes, int] = {}
     of_row = np.empty(len(inputs), np.int64)
     members: list[list[int]] = []

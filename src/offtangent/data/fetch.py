@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+from offtangent._arguments import check_function
+from offtangent._checks import require
 from offtangent._errors import InputError
 from offtangent._files import write_whole
 from offtangent.data.catalogue import ENVIRONMENT, FILES, check_name, data_folder, find, locate, read
@@ -110,8 +112,9 @@ def download(name: str, folder: str | Path | None = None, *, progress: Progress 
     >>> folder = download("mnist")  # doctest: +SKIP
     """
     check_name(name)
-    if name not in ORIGINALS:
-        raise InputError(f"{name} ships with scikit-learn: there is nothing to download.")
+    if progress is not None:
+        check_function("progress", progress, "of a file, the bytes done and all of them")
+    require(name in ORIGINALS, f"{name} ships with scikit-learn: there is nothing to download.")
     where = data_folder(folder)
     contents: dict[str, bytes] = {}
     for original in ORIGINALS[name]:

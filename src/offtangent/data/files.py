@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_count, check_labels
+from offtangent._checks import check_count, check_labels, check_several, require
 from offtangent._errors import InputError, a_kind
 from offtangent._files import READ_LIMIT
 from offtangent.data._arrays import read_npy, read_npz
@@ -89,8 +89,7 @@ def load(
     if isinstance(path, tuple):
         if labels is not None:
             raise InputError("A pair (inputs, labels) already names the labels: leave out labels=....")
-        if len(path) != 2:
-            raise InputError(f"A tuple of {len(path)} paths: expected two, (inputs, labels).")
+        require(len(path) == 2, f"A tuple of {len(path)} paths: expected two, (inputs, labels).")
         path, labels = path
         if _path(path).suffix.lower() != ".npy":
             raise InputError(f"A pair must be two .npy files, and the first is {path}.")
@@ -116,6 +115,7 @@ def load(
     try:
         coded, classes = encode_labels(y)
         inputs, targets = check_labels(X, coded)
+        check_several(inputs)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     return UserData(inputs, targets, features, classes, source)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from offtangent._arguments import check_function
 from offtangent._checks import (
     PRNGKeyArray,
     check_columns,
@@ -25,6 +26,7 @@ from offtangent._checks import (
     check_key,
     check_numbers,
     check_real,
+    require,
     unit_rows,
 )
 from offtangent._errors import InputError
@@ -72,8 +74,8 @@ class SmoothRidges:
         )
         _check_shapes(weights, series, directions)
         norms = np.linalg.norm(directions, axis=2)
-        if not (np.isfinite(norms) & (norms > 0)).all():
-            raise InputError("directions hold one of norm 0 or of no finite norm: each needs a direction.")
+        sound = (np.isfinite(norms) & (norms > 0)).all()
+        require(sound, "directions hold one of norm 0 or of no finite norm: each needs a direction.")
         scale = math.sqrt(2) * norms
         sizes = np.maximum(np.abs(weights), 1.0)
         powers = scale[..., None] ** np.arange(series.shape[2])
@@ -147,17 +149,18 @@ class GeneralRidges:
         _check_parts(self.weights, self.series, self.first, self.second)
         _check_norms("first", self.first, 1.0, "divide by the norms")
         _check_norms("second", self.second, 1.0, "divide by the norms")
-        if self.series[..., 2::2].any():
-            raise InputError(
-                "series hold even orders beyond the zeroth: Definition B.1 allows c_0, c_1, c_3, c_5, … only. "
-                "SmoothRidges(...).general() writes any series in this form (Lemma B.2)."
-            )
+        require(
+            not self.series[..., 2::2].any(),
+            "series hold even orders beyond the zeroth: Definition B.1 allows c_0, c_1, c_3, c_5, … only. "
+            "SmoothRidges(...).general() writes any series in this form (Lemma B.2).",
+        )
 
     @classmethod
     def random(
         cls, dim: int, outputs: int, terms: int, series: Sequence[float | int], *, key: PRNGKeyArray
     ) -> "GeneralRidges":
         """Random directions, weights ±1, and one series for all ridges."""
+        check_count("dim", dim)
         a, w = _random(dim + 1, outputs, terms, 2, key)
         return cls(a, w[0], w[1], _repeated(series, outputs, terms))
 
@@ -196,12 +199,13 @@ class Parities:
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        if not self.subsets:
-            raise InputError("subsets is empty: expected at least one, the coordinates of an output.")
+        nested = hasattr(self.subsets, "__len__") and all(hasattr(S, "__len__") for S in self.subsets)
+        require(nested, f"subsets={self.subsets!r}: expected tuples of coordinates, one for each output.")
+        require(len(self.subsets), "subsets is empty: expected at least one, the coordinates of an output.")
         for subset in self.subsets:
             check_coordinates(f"subset {subset}", subset, self.dim)
-        if len(self.signs) != len(self.subsets) or not (np.abs(self.signs) == 1).all():
-            raise InputError(f"signs={self.signs}: expected −1 or 1 for each of {len(self.subsets)} subsets.")
+        fit = np.abs(check_numbers(self.signs, "signs")).tolist() == [1] * len(self.subsets)
+        require(fit, f"signs={self.signs}: expected −1 or 1 for each of {len(self.subsets)} subsets.")
 
     @property
     def outputs(self) -> int:
@@ -223,13 +227,15 @@ class Hierarchy:
     beta: float = 1.0  # Figure 2(c) has H = βF + αG(F)
 
     def __post_init__(self) -> None:
+        for name in ("base", "composite"):
+            check_function(name, getattr(self, name), "of inputs, as data.hierarchy.Parities is")
         for name in ("alpha", "beta"):
             check_real(name, getattr(self, name))
-        if not (0 <= self.alpha < math.inf and 0 <= self.beta < math.inf):
-            raise InputError(f"alpha={self.alpha:g}, beta={self.beta:g}: both are at least 0 and finite.")
+        finite = 0 <= self.alpha < math.inf and 0 <= self.beta < math.inf
+        require(finite, f"alpha={self.alpha:g}, beta={self.beta:g}: both are at least 0 and finite.")
         k, inputs = getattr(self.base, "outputs", None), getattr(self.composite, "dim", None)
-        if None not in (k, inputs) and k != inputs:
-            raise InputError(f"F has {k} outputs and G takes {inputs} inputs: G(F) wants as many.")
+        fit = None in (k, inputs) or k == inputs
+        require(fit, f"F has {k} outputs and G takes {inputs} inputs: G(F) wants as many.")
 
     def __call__(self, X: object) -> Float[np.ndarray, "n k"]:
         first, second = self.parts(X)
@@ -272,6 +278,7 @@ def polarised_hierarchy(dim: int, coordinates: Sequence[int], *, alpha: float) -
     >>> H(np.full((1, 4), 0.5)) * np.sqrt(2)
     array([[1.5, 1.5]])
     """
+    require(hasattr(coordinates, "__len__"), f"coordinates={coordinates!r}: expected several, such as (0, 2).")
     k = len(coordinates)
     check_count("dim", dim)
     if not 1 <= k <= MOST_POLARISED:
@@ -308,7 +315,9 @@ def _random(
 
 
 def _repeated(series: Sequence[float | int], outputs: int, terms: int) -> Float[np.ndarray, "k p orders"]:
-    return np.tile(check_numbers(series, "series"), (outputs, terms, 1))
+    given = check_numbers(series, "series")
+    require(given.ndim == 1, f"series has shape {given.shape}: expected one dimension, the coefficients c_0, c_1, ….")
+    return np.tile(given, (outputs, terms, 1))
 
 
 def _as_numbers(map_: "SmoothRidges | GeneralRidges", *names: str) -> None:
@@ -328,12 +337,10 @@ def _check_shapes(weights: np.ndarray, *tables: np.ndarray) -> None:
 
 def _check_parts(weights: np.ndarray, series: np.ndarray, *directions: np.ndarray) -> None:
     _check_shapes(weights, series, *directions)
-    if not np.isfinite(weights).all():
-        raise InputError("weights hold some that are NaN or infinite: expected |a| ≤ 1.")
-    if not (np.abs(weights) <= 1).all():
-        raise InputError("weights exceed 1 in size: |a| ≤ 1, and the series take up the rest (footnote 8).")
-    if not np.isfinite(series).all():
-        raise InputError("series have coefficients that are NaN or infinite.")
+    require(np.isfinite(weights).all(), "weights hold some that are NaN or infinite: expected |a| ≤ 1.")
+    small = (np.abs(weights) <= 1).all()
+    require(small, "weights exceed 1 in size: |a| ≤ 1, and the series take up the rest (footnote 8).")
+    require(np.isfinite(series).all(), "series have coefficients that are NaN or infinite.")
 
 
 def _check_norms(name: str, vectors: np.ndarray, wanted: float, mend: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Real
 
-from offtangent._checks import check_count
+from offtangent._checks import check_count, require
 from offtangent._errors import InputError
 from offtangent.data import _formats
 from offtangent.data.catalogue import FILES, data_folder, locate
@@ -157,8 +157,7 @@ def _prepare(
     how: str,
     unit: bool,
 ) -> Labelled:
-    if split not in ("train", "test"):
-        raise InputError(f"split={split!r}: expected 'train' or 'test'.")
+    require(split in ("train", "test"), f"split={split!r}: expected 'train' or 'test'.")
     if classes is not None and not _are_classes(classes):
         raise InputError(f"classes={classes!r}: expected different whole numbers from 0 to 9, as in (0, 1).")
     if samples is not None:

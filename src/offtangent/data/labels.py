@@ -17,6 +17,8 @@ from offtangent._checks import (
     check_labels,
     check_numbers,
     check_real,
+    check_several,
+    require,
 )
 from offtangent._errors import InputError
 
@@ -42,6 +44,7 @@ def two_classes(X: object, labels: object, classes: Sequence[float | int]) -> La
     Labelled(X=array([[1.], [3.]]), y=array([-1.,  1.]))
     """
     inputs, given = check_labels(X, labels)
+    check_several(inputs)
     if not hasattr(classes, "__len__") or len(classes) != 2 or not classes[0] != classes[1]:
         raise InputError(f"classes={classes!r}: expected two different classes, (first, second).")
     for wanted in classes:
@@ -110,8 +113,10 @@ def _choose(n: int, fraction: float | int, *, key: PRNGKeyArray) -> Bool[np.ndar
 
 def _check_signs(y: object) -> Float[np.ndarray, " n"]:
     labels = check_numbers(y, "y")
-    if labels.ndim != 1 or len(labels) == 0:
-        raise InputError(f"y has shape {labels.shape}: expected one dimension and at least one label.")
+    require(
+        labels.ndim == 1 and len(labels) != 0,
+        f"y has shape {labels.shape}: expected one dimension and at least one label.",
+    )
     wrong = np.flatnonzero((labels != 1) & (labels != -1))
     if len(wrong):
         raise InputError(

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_inputs, unit_rows
+from offtangent._checks import check_inputs, check_nonzero, require, unit_rows
 from offtangent._errors import InputError
 
 How = Literal["raw", "centred", "standardised"]
@@ -28,21 +28,40 @@ class Preprocessing:
     def __call__(self, X: object) -> Float[np.ndarray, "n e"]:
         """The same map for new rows. Time and memory O(nd)."""
         array = check_inputs(X)
-        if array.shape[1] != len(self.mean):
-            raise InputError(f"X has {array.shape[1]} features, and this preprocessing was fitted on {len(self.mean)}.")
-        result: np.ndarray = array - self.mean
-        result /= self.scale
+        require(
+            array.shape[1] == len(self.mean),
+            f"X has {array.shape[1]} features, and this preprocessing was fitted on {len(self.mean)}.",
+        )
+        return self.of_checked(array)
+
+    def of_checked(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n e"]:
+        """The same map for rows that are checked already, of as many features as it was fitted on."""
+        try:
+            with np.errstate(over="raise"):  # finite numbers become infinite in no other way
+                result: np.ndarray = X - self.mean
+                result /= self.scale
+        except FloatingPointError:
+            raise self._too_large(X) from None
         if self.bias > 0:
             result = np.hstack([result, np.full((len(result), 1), self.bias)])
         if not self.unit:
             return result
-        zero = np.flatnonzero(~result.any(axis=1))
-        if len(zero) and self.mean.any():  # with a bias no row is zero
+        if not self.mean.any():
+            check_nonzero(result)
+        elif len(zero := np.flatnonzero(~result.any(axis=1))):  # with a bias no row is zero
             raise InputError(
                 f"Row {zero[0]} (counted from 0) equals the mean of the features, so it is zero once centred "
                 f"and has no direction; {len(zero)} of {len(result)} rows do. Drop them, or give unit=False."
             )
-        return unit_norm(result)
+        return unit_rows(result)
+
+    def _too_large(self, X: Float[np.ndarray, "n d"]) -> InputError:
+        with np.errstate(over="ignore"):
+            row, column = np.argwhere(~np.isfinite((X - self.mean) / self.scale))[0]
+        return InputError(
+            f"X is {X[row, column]:.3g} in row {row}, column {column} (counted from 0), and beyond float64 once its "
+            "feature is centred and scaled. Rescale that feature first."
+        )
 
 
 def fit_preprocessing(X: object, how: str, *, unit: bool = True, bias: bool = False) -> Preprocessing:
@@ -56,7 +75,11 @@ def fit_preprocessing(X: object, how: str, *, unit: bool = True, bias: bool = Fa
     array([[0.707, 0.   , 0.707]])
     """
     check_how(how)
-    array = check_inputs(X)
+    return fit_checked(check_inputs(X), how, unit=unit, bias=bias)
+
+
+def fit_checked(array: Float[np.ndarray, "n d"], how: str, *, unit: bool, bias: bool) -> Preprocessing:
+    """What `fit_preprocessing` returns, of rows and a way that are checked already."""
     mean, scale = np.zeros(array.shape[1]), np.ones(array.shape[1])
     if how == "raw":
         return Preprocessing(mean, scale, unit, _typical_length(array, mean, scale) if bias else 0.0)
@@ -122,7 +145,9 @@ def preprocess(X: object, how: str, *, unit: bool = True, bias: bool = False) ->
     >>> preprocess([[3.0, 4.0]], "raw")
     array([[0.6, 0.8]])
     """
-    return fit_preprocessing(X, how, unit=unit, bias=bias)(X)
+    check_how(how)
+    array = check_inputs(X)
+    return fit_checked(array, how, unit=unit, bias=bias).of_checked(array)
 
 
 def unit_norm(X: object) -> Float[np.ndarray, "n d"]:

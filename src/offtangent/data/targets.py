@@ -17,7 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import PRNGKeyArray, check_columns, check_count, check_key, unit_rows
+from offtangent._checks import (
+    PRNGKeyArray,
+    check_columns,
+    check_count,
+    check_key,
+    check_numbers,
+    require,
+    unit_rows,
+)
 from offtangent._errors import InputError
 from offtangent.data.distributions import gaussian, sphere
 
@@ -54,15 +62,23 @@ class LowDegreePlusSparse:
     betas: Float[np.ndarray, "R d"]
 
     def __post_init__(self) -> None:
-        if self.directions.shape[1] != self.betas.shape[1]:
-            raise InputError(f"directions have {self.directions.shape[1]} coordinates and betas {self.betas.shape[1]}.")
-        if self.weights.shape[0] < 1 or self.weights.shape[1] != len(self.directions):
-            raise InputError(
-                f"weights have shape {self.weights.shape}: expected a row for each degree 0, …, k and a column for "
-                f"each of the {len(self.directions)} directions."
-            )
-        if len(self.alphas) != len(self.betas):
-            raise InputError(f"{len(self.alphas)} alphas and {len(self.betas)} betas: expected one of each for a term.")
+        for name, axes in (("directions", 2), ("weights", 2), ("alphas", 1), ("betas", 2)):
+            values = check_numbers(getattr(self, name), name)
+            require(values.ndim == axes, f"{name} has shape {values.shape}: expected {axes} dimensions.")
+            object.__setattr__(self, name, values)
+        require(
+            self.directions.shape[1] == self.betas.shape[1],
+            f"directions have {self.directions.shape[1]} coordinates and betas {self.betas.shape[1]}.",
+        )
+        require(
+            self.weights.shape[0] >= 1 and self.weights.shape[1] == len(self.directions),
+            f"weights have shape {self.weights.shape}: expected a row for each degree 0, …, k and a column for "
+            f"each of the {len(self.directions)} directions.",
+        )
+        require(
+            len(self.alphas) == len(self.betas),
+            f"{len(self.alphas)} alphas and {len(self.betas)} betas: expected one of each for a term.",
+        )
         for name, rows in (("directions", self.directions), ("betas", self.betas)):
             norms = np.linalg.norm(rows, axis=1)
             if not (np.abs(norms - 1) <= UNIT).all():
@@ -70,8 +86,7 @@ class LowDegreePlusSparse:
                 raise InputError(f"row {worst} of {name} has norm {norms[worst]:g}: expected 1. Divide by the norms.")
         if not (np.abs(self.alphas) <= 1).all():
             raise InputError(f"alphas={self.alphas}: Assumption 1 has |α_i| ≤ 1.")
-        if not np.isfinite(self.weights).all():
-            raise InputError("weights have entries that are NaN or infinite.")
+        require(np.isfinite(self.weights).all(), "weights have entries that are NaN or infinite.")
 
     @classmethod
     def random(
@@ -94,6 +109,7 @@ class LowDegreePlusSparse:
 
         from offtangent.special.sphere import check_dim
 
+        check_count("dim", dim)
         check_dim(dim)
         check_count("degree", degree, least=0)
         check_count("rank", rank, least=0)
@@ -268,7 +284,7 @@ def _inner(
 def _planted(low_energies: Sequence[float | int] | None, degree: int) -> Float[np.ndarray, " degrees"]:
     if low_energies is None:
         return np.full(degree + 1, 1 / (degree + 1))
-    planted = np.asarray(low_energies, dtype=np.float64)
+    planted = check_numbers(low_energies, "low_energies")
     if planted.shape != (degree + 1,) or not (planted >= 0).all() or not abs(planted.sum() - 1) <= UNIT:
         raise InputError(
             f"low_energies={low_energies}: expected the energies of degrees 0, …, {degree}, {degree + 1} numbers of at "

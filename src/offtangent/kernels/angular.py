@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_inputs
+from offtangent._checks import check_inputs, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.kernels.pairs import Pair, pair_of, polar
@@ -78,6 +79,8 @@ class AngularKernel:
         Returns:
             k(x, x') of every row of X1 with every row of X2.
         """
+        left, right = jnp.shape(X1), jnp.shape(X2)
+        require(left[1:] == right[1:], f"X1 has shape {left} and X2 {right}: expected as many columns.")
         return self.of_polar(*polar(X1, jnp), *polar(X2, jnp), precision=precision)
 
     def of_polar(
@@ -112,11 +115,9 @@ class AngularKernel:
         Returns:
             The diagonal: of JAX in the dtype of X where X is of JAX, else of NumPy in float64.
         """
-        xp = jnp if isinstance(X, jax.Array) else np
-        r = polar(X if xp is jnp else check_inputs(X), xp)[1][:, 0]
-        zero = xp.where(r == 0, xp.ones_like(r), xp.zeros_like(r))  # the cosine of a zero row counts as 0
-        pair = Pair(r, r, zero, 2 - zero)
-        return jnp.asarray(self.of_pair(pair, jnp)) if xp is jnp else self._on_host(pair)
+        if not isinstance(X, jax.Array):
+            return self._diag_of_checked(check_inputs(X))
+        return jnp.asarray(self.of_pair(_with_themselves(X, jnp), jnp))
 
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None
@@ -133,10 +134,19 @@ class AngularKernel:
         Raises:
             InputError: If the inputs are no tables of finite numbers, or differ in their number of columns.
         """
-        U, r = polar(check_inputs(X1), np)
-        V, s = (U, r) if X2 is None else polar(check_inputs(X2), np)
-        if V.shape[1] != U.shape[1]:
-            raise InputError(f"X1 has {U.shape[1]} columns and X2 {V.shape[1]}: a kernel compares inputs of one kind.")
+        first = check_inputs(X1)
+        second = None if X2 is None else check_inputs(X2)
+        if second is not None and second.shape[1] != first.shape[1]:
+            raise InputError(
+                f"X1 has {first.shape[1]} columns and X2 {second.shape[1]}: a kernel compares inputs of one kind."
+            )
+        return self._exact_of_checked(first, second)
+
+    def _exact_of_checked(
+        self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None
+    ) -> Float[np.ndarray, "p q"]:
+        U, r = polar(X1, np)
+        V, s = (U, r) if X2 is None else polar(X2, np)
         K = np.empty((len(U), len(V)))
         for a, b in itertools.product(range(0, len(U), SIDE), range(0, len(V), SIDE)):
             if X2 is None and b < a:
@@ -153,6 +163,9 @@ class AngularKernel:
                 K[columns, rows] = tile.T
         return K
 
+    def _diag_of_checked(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return self._on_host(_with_themselves(X, np))
+
     def _on_host(self, pair: Pair) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(self.of_pair(pair, np))
@@ -165,6 +178,13 @@ def angles(X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"]) -> Float[
     """
     (U, r), (V, s) = polar(X1, np), polar(X2, np)
     return np.asarray(Pair(r, s.T, *_distances(U, V)).angles(np)[0])
+
+
+def _with_themselves(X: Any, xp: ModuleType) -> Pair:
+    """Every row with itself, at the angle exactly 0."""
+    r = polar(X, xp)[1][:, 0]
+    zero = xp.where(r == 0, xp.ones_like(r), xp.zeros_like(r))  # the cosine of a zero row counts as 0
+    return Pair(r, r, zero, 2 - zero)
 
 
 def _distances(U: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,8 +203,10 @@ def _distances(U: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def check_precision(kernel: Any, precision: str) -> None:
     """Refuse a precision of inner products that JAX does not know, or to a kernel that takes none."""
-    if not isinstance(kernel, AngularKernel):
-        raise InputError(f"precision={precision!r}: the kernel {kernel.name} takes none; leave it out.")
+    require(
+        isinstance(kernel, AngularKernel),
+        f"precision={precision!r}: the kernel {kernel.name} takes none; leave it out.",
+    )
     try:
         jax.eval_shape(lambda: jnp.matmul(jnp.ones((1, 1)), jnp.ones((1, 1)), precision=precision))
     except ValueError:

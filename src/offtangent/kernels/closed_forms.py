@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from offtangent._checks import check_real
-from offtangent._errors import InputError
+from offtangent._checks import check_real, require
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.arcs import arc1, arc2
@@ -85,8 +84,7 @@ def arc_cosine(order: int) -> AngularKernel:
     >>> arc_cosine(1).exact(np.array([[3.0, 4.0]]))
     array([[25.]])
     """
-    if order not in (0, 1, 2):
-        raise InputError(f"arc_cosine({order!r}): the order is 0, 1 or 2.")
+    require(order in (0, 1, 2), f"arc_cosine({order!r}): the order is 0, 1 or 2.")
     form = _ArcCosine(int(order))
     return AngularKernel(f"arc_cosine({form.order})", form, form.series, float(form.order))
 
@@ -141,13 +139,13 @@ def erf_output(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
     """
     _positive("erf_output", "weight", weight)
     check_real("bias", bias)
-    if not 0 <= bias < math.inf:
-        raise InputError(f"erf_output(bias={bias!r}): it is a standard deviation, zero or positive, and finite.")
+    require(
+        0 <= bias < math.inf, f"erf_output(bias={bias!r}): it is a standard deviation, zero or positive, and finite."
+    )
     form = _ErfOutput(float(weight), float(bias))
     return AngularKernel(f"erf_output(weight={form.weight!r}, bias={form.bias!r})", form)
 
 
 def _positive(kernel: str, name: str, value: float) -> None:
     check_real(name, value)
-    if not 0 < value < math.inf:
-        raise InputError(f"{kernel}({name}={value!r}): it must be positive and finite.")
+    require(0 < value < math.inf, f"{kernel}({name}={value!r}): it must be positive and finite.")

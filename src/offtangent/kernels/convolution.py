@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_count, check_inputs
+from offtangent._checks import check_count, check_inputs, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.kernels.moments import relu_moments
@@ -57,15 +57,21 @@ class ConvolutionalKernel:
         """k(x, x) of every row. JAX in, JAX out; NumPy in, NumPy float64 out."""
         if isinstance(X, jax.Array):
             return jnp.asarray(self._of(X, X, jnp))
-        checked = check_inputs(X)
-        return np.asarray(self._of(checked, checked, np))
+        return self._diag_of_checked(check_inputs(X))
 
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None
     ) -> Float[np.ndarray, "p q"]:
         """K(X1, X2), or the symmetric K(X1, X1), in float64 and accurate at every angle. Memory pq floats."""
-        first = check_inputs(X1)
-        second = first if X2 is None else check_inputs(X2)
+        return self._exact_of_checked(check_inputs(X1), None if X2 is None else check_inputs(X2))
+
+    def _diag_of_checked(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return np.asarray(self._of(X, X, np))
+
+    def _exact_of_checked(
+        self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None
+    ) -> Float[np.ndarray, "p q"]:
+        first, second = X1, X1 if X2 is None else X2
         K = np.empty((len(first), len(second)))
         columns = max(1, AT_ONCE // first.shape[1])
         rows = max(1, columns // len(second))
@@ -140,9 +146,10 @@ def convolutional(
     """
     check_count("depth", depth)
     check_count("patch", patch)
-    if kind not in ("ntk", "nngp"):
-        raise InputError(f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
-    if not 0 < weight < math.inf or not 0 <= bias < math.inf:
-        raise InputError(f"weight={weight:g}, bias={bias:g}: standard deviations, the first positive, both finite.")
+    require(kind in ("ntk", "nngp"), f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
+    require(
+        0 < weight < math.inf and 0 <= bias < math.inf,
+        f"weight={weight:g}, bias={bias:g}: standard deviations, the first positive, both finite.",
+    )
     name = f"convolutional({int(depth)}, patch={int(patch)}, weight={float(weight)!r}, bias={float(bias)!r}, {kind})"
     return ConvolutionalKernel(name, int(depth), int(patch), float(weight), float(bias), kind == "ntk")

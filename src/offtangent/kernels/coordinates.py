@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_real
+from offtangent._checks import check_real, require
 from offtangent._errors import InputError
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.correlation import check_correlation, check_products
@@ -122,12 +122,14 @@ def correlation_regression(kernel: object, X: object, Y: object, *, strength: fl
            [0.        ]])
     """
     check_real("strength", strength)
-    if not 0 < strength < math.inf:
-        raise InputError(f"strength={strength:g}: λ in (3.1) must be positive and finite; for λ → 0 give 1e-12.")
+    require(
+        0 < strength < math.inf, f"strength={strength:g}: λ in (3.1) must be positive and finite; for λ → 0 give 1e-12."
+    )
     unit = _unit(X)
     targets = check_targets(Y, len(unit))
-    if targets.ndim != 2:
-        raise InputError(f"Y has shape {targets.shape}: expected ({len(unit)}, k); for one output give Y[:, None].")
+    require(
+        targets.ndim == 2, f"Y has shape {targets.shape}: expected ({len(unit)}, k); for one output give Y[:, None]."
+    )
     found = check_correlation(kernel, unit.shape[1])
     model = ridge_regression(found, unit, targets, ridge=len(unit) * float(strength))
     return CorrelationFit(model, float(strength))

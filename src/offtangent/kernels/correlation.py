@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_count
+from offtangent._checks import check_count, require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
@@ -130,14 +130,14 @@ def correlation_kernel(kernel: object) -> Kernel:
             known = ", ".join(map(repr, CORRELATION_KERNELS))
             raise InputError(f"kernel={kernel!r}: expected one of {known}, or a kernel.")
         return CORRELATION_KERNELS[kernel]()
-    if isinstance(kernel, TangentKernel):
-        raise InputError(
-            "A tangent kernel at finite width is no correlation kernel: it depends on the draw of the weights, which "
-            "tell coordinates and their signs apart, and not on the products x_j y_j and the squares alone. Take its "
-            "limit of infinite width: kernels.residual.resnet() for networks.ResNet, kernels.deep(depth) for fully "
-            "connected ones. For a regression with this very kernel take the matrix K.dense() or "
-            "kernels.layered.layered_ntk."
-        )
+    require(
+        not isinstance(kernel, TangentKernel),
+        "A tangent kernel at finite width is no correlation kernel: it depends on the draw of the weights, which "
+        "tell coordinates and their signs apart, and not on the products x_j y_j and the squares alone. Take its "
+        "limit of infinite width: kernels.residual.resnet() for networks.ResNet, kernels.deep(depth) for fully "
+        "connected ones. For a regression with this very kernel take the matrix K.dense() or "
+        "kernels.layered.layered_ntk.",
+    )
     if not isinstance(kernel, Kernel):
         raise InputError(
             f"kernel is {a_kind(kernel)}: expected a name from kernels.correlation.CORRELATION_KERNELS, or a kernel "

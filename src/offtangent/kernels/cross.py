@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from offtangent._checks import check_inputs
-from offtangent._errors import InputError
+from offtangent._checks import check_inputs, require
 from offtangent.kernels.solves import Rounded
 from offtangent.linalg.stream import Cut
 from offtangent.linalg.tiles import check_length
@@ -32,8 +31,10 @@ class Cross:
 
     def __post_init__(self) -> None:
         X1, X2 = check_inputs(self.X1), check_inputs(self.X2)
-        if X1.shape[1] != X2.shape[1]:
-            raise InputError(f"X1 has {X1.shape[1]} features and X2 has {X2.shape[1]}: expected the same number.")
+        require(
+            X1.shape[1] == X2.shape[1],
+            f"X1 has {X1.shape[1]} features and X2 has {X2.shape[1]}: expected the same number.",
+        )
         object.__setattr__(self, "X1", X1.copy())  # what is computed later must be of the inputs given now
         object.__setattr__(self, "X2", X2.copy())
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_count
+from offtangent._checks import check_count, check_finite, require
 from offtangent._errors import InputError
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.correlation import correlation_kernel
@@ -44,11 +44,11 @@ class CubeKernel:
         """
         check_count("dim", dim)
         found = correlation_kernel(kernel)
-        if not isinstance(found, AngularKernel):
-            raise InputError(
-                f"{found.name} is no kernel of lengths and angle: a table over distances cannot hold it. Its "
-                "coefficients are those of cube_coefficients(kernel, dim)."
-            )
+        require(
+            isinstance(found, AngularKernel),
+            f"{found.name} is no kernel of lengths and angle: a table over distances cannot hold it. Its "
+            "coefficients are those of cube_coefficients(kernel, dim).",
+        )
         rows = np.where(np.arange(dim) < np.arange(dim + 1)[:, None], -1.0, 1.0) / math.sqrt(dim)
         return cls(found.name, found.exact(rows[:1], rows)[0])
 
@@ -68,6 +68,9 @@ class CubeKernel:
 
     def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"], /) -> Float[Array, "p q"]:
         """K(X1, X2), jittable. Time O(pqd)."""
+        for X in (X1, X2):
+            require(jnp.shape(X)[1:] == (self.dim,), f"X has shape {jnp.shape(X)}: expected rows of {self.dim} signs.")
+        check_finite((X1, X2), "The corners")
         agreement = jnp.matmul(jnp.sign(X1), jnp.sign(X2).T, precision="highest")
         return jnp.asarray(self.values, jnp.result_type(X1, 1.0))[((self.dim - agreement) / 2).astype(int)]
 

@@ -9,27 +9,28 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_real
+from offtangent._checks import check_inputs, check_real, require
 from offtangent._errors import InputError
-from offtangent.data.duplicates import merge_duplicates
+from offtangent.data.duplicates import merge_checked
 
 
 def check_ridge(ridge: float | int) -> None:
     """Refuse what is no finite number of zero or more."""
     check_real("ridge", ridge)
-    if not 0 <= ridge < np.inf:
-        raise InputError(f"ridge={ridge:g}: it must be zero or positive, and finite.")
+    require(0 <= ridge < np.inf, f"ridge={ridge:g}: it must be zero or positive, and finite.")
 
 
-def check_not_equal(X: Float[np.ndarray, "n d"]) -> None:
-    """Refuse inputs that occur twice, whose rows of the matrix are equal."""
-    groups = merge_duplicates(X, np.zeros(len(X))).groups if len(X) > 1 else ()
+def check_not_equal(X: object) -> Float[np.ndarray, "n d"]:
+    """X, or an InputError where inputs occur twice: their rows of the matrix are equal."""
+    array = check_inputs(X)
+    groups = merge_checked(array, np.zeros(len(array)), average=False).groups
     if groups:
         first, second = groups[0][:2]
         raise InputError(
             f"Rows {first} and {second} of X (counted from 0) are equal, so the Gram matrix is singular; {len(groups)} "
             f"rows occur more than once. Merge the duplicates into one row each, or add a ridge."
         )
+    return array
 
 
 def check_diagonal(diagonal: Any, positive: bool) -> None:

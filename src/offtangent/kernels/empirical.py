@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from offtangent._checks import check_finite
+from offtangent._checks import check_finite, require
 from offtangent._errors import InputError
 from offtangent.taylor.checks import check_function, check_outputs, check_some
 
@@ -182,7 +182,9 @@ def empirical_conjugate(
     """
     check_function(features)
     sides = [_arrays(side) for side in ((X,) if X2 is None else (X, X2))]
+    check_finite(params, "The parameters")
     for side in sides:
+        require(_len(side), "There are no inputs: expected at least one.")
         check_finite(side, "The inputs")
         check_outputs(features, params, side)
     run = eqx.filter_jit(features)

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_inputs
+from offtangent._checks import check_inputs, require
 from offtangent._errors import InputError
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
@@ -150,17 +150,15 @@ def deep(
     array([[2.     , 0.63662],
            [0.63662, 2.     ]])
     """
-    if not hasattr(depth, "__index__") or operator.index(depth) < 1:
-        raise InputError(f"deep({depth!r}): the depth counts the hidden layers, 1 or more.")
+    require(
+        hasattr(depth, "__index__") and operator.index(depth) >= 1,
+        f"deep({depth!r}): the depth counts the hidden layers, 1 or more.",
+    )
     layers = operator.index(depth)
-    if kind not in ("ntk", "nngp"):
-        raise InputError(f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
-    if not 0 < weight < math.inf:
-        raise InputError(f"weight={weight!r}: it is a standard deviation, positive and finite.")
-    if not 0 <= bias < math.inf:
-        raise InputError(f"bias={bias!r}: it is a standard deviation, zero or positive, and finite.")
-    if operator.index(terms) < 2:
-        raise InputError(f"terms={terms}: take at least 2 Hermite coefficients.")
+    require(kind in ("ntk", "nngp"), f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
+    require(0 < weight < math.inf, f"weight={weight!r}: it is a standard deviation, positive and finite.")
+    require(0 <= bias < math.inf, f"bias={bias!r}: it is a standard deviation, zero or positive, and finite.")
+    require(operator.index(terms) >= 2, f"terms={terms}: take at least 2 Hermite coefficients.")
     sigma = find_activation(activation)
     if kind == "ntk":
         sigma.derivative(1)  # a step has none: refuse it here

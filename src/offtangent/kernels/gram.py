@@ -22,6 +22,7 @@ from offtangent.kernels import solves
 from offtangent.kernels.angular import check_precision
 from offtangent.kernels.definiteness import check_diagonal, check_not_equal, check_ridge
 from offtangent.kernels.solves import Watch
+from offtangent.kernels.trusting import trusted_diag
 from offtangent.linalg import Spectrum
 from offtangent.linalg.brackets import Bracket
 from offtangent.linalg.memory import memory_to_spare
@@ -110,10 +111,9 @@ class Gram:
         if self.precision is not None:
             check_precision(self.kernel, self.precision)
         homogeneous = getattr(self.kernel, "degree", None) is not None
-        checked = check_inputs(self.X, nonzero=self.ridge == 0 and homogeneous)
-        if self.ridge == 0:
-            (check_not_parallel if homogeneous else check_not_equal)(checked)
-        check_diagonal(self.kernel.diag(checked), self.ridge == 0)
+        singular = check_not_parallel if homogeneous else check_not_equal
+        checked = (check_inputs if self.ridge > 0 else singular)(self.X)
+        check_diagonal(trusted_diag(self.kernel, checked), self.ridge == 0)
         kept = checked.copy()  # what is computed later must be of the inputs given now
         kept.flags.writeable = False
         object.__setattr__(self, "X", kept)
@@ -227,7 +227,7 @@ class Gram:
 
     def diag(self) -> Float[np.ndarray, "n"]:
         """The diagonal, in float64. Time O(nd)."""
-        found = np.asarray(self.kernel.diag(self.X), np.float64) + self.ridge
+        found = trusted_diag(self.kernel, self.X) + self.ridge
         found.flags.writeable = False
         return found
 

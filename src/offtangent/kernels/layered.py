@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_finite
+from offtangent._checks import check_finite, check_inexact
 from offtangent._errors import InputError
 from offtangent.networks import FullyConnected, ResNet
+from offtangent.networks.layers import check_shapes
 
 HIGHEST = jax.lax.Precision.HIGHEST
 ROWS = 500  # samples of a tile: what is compiled hardly depends on n, and a device holds few tiles at a time
@@ -50,6 +51,9 @@ def layered_ntk(
     for name, given in (("X", X), ("X2", X2)):
         if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != net.dim or not np.shape(given)[0]):
             raise InputError(f"{name} has shape {np.shape(given)}: expected some rows of {net.dim} numbers.")
+    check_shapes(params, tuple(net.origin))
+    for W in params:
+        check_inexact(params=W)
     check_finite((params, X, X2), "The parameters or inputs")
     with jax.default_matmul_precision("highest"):
         first, size = _tiles(net, params, X)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_inputs, check_numbers, check_real
+from offtangent._checks import check_inputs, check_magnitude, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.definiteness import check_ridge
 from offtangent.kernels.gram import Gram, Kernel, Method
@@ -133,8 +133,12 @@ def expansion(
 ) -> Float[np.ndarray, "p *k"]:
     """Σᵢ αᵢ k(x, xᵢ) at new inputs, a block of rows at a time. Time O(pnd), memory 128 MB beside the inputs."""
     inputs = check_inputs(X_new)
-    if inputs.shape[1] != X.shape[1]:
-        raise InputError(f"X_new has {inputs.shape[1]} features, and the regression was fitted on {X.shape[1]}.")
+    check_inputs(X)
+    check_targets(coefficients, len(X))
+    require(
+        inputs.shape[1] == X.shape[1],
+        f"X_new has {inputs.shape[1]} features, and the regression was fitted on {X.shape[1]}.",
+    )
     rows = max(1, AT_ONCE // len(X))
     starts = range(0, len(inputs), rows)
     return np.concatenate([kernel.exact(inputs[start : start + rows], X) @ coefficients for start in starts])
@@ -146,11 +150,14 @@ def check_targets(Y: object, n: int) -> Float[np.ndarray, "n *k"]:
         targets = np.asarray(Y, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"Y is no array of numbers: {error}.") from None
-    if targets.ndim not in (1, 2) or len(targets) != n or 0 in targets.shape:
-        raise InputError(f"Y has shape {targets.shape}: expected ({n},) or ({n}, k), one row for each row of X.")
+    require(
+        targets.ndim in (1, 2) and len(targets) == n and 0 not in targets.shape,
+        f"Y has shape {targets.shape}: expected ({n},) or ({n}, k), one row for each row of X.",
+    )
     if not np.isfinite(targets).all():
         bad = np.argwhere(~np.isfinite(targets))
         raise InputError(f"Y has {len(bad)} entries that are NaN or infinite; the first is in row {bad[0][0]}.")
+    check_magnitude(2, Y=targets)
     return targets
 
 
@@ -177,8 +184,7 @@ def ridge_path(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], ridges: Sequenc
     array([1., 1.])
     """
     _check_spectrum(spectrum)
-    if not spectrum.complete:
-        raise InputError("Leave-one-out errors need all eigenpairs: Gram.eigh() without k.")
+    require(spectrum.complete, "Leave-one-out errors need all eigenpairs: Gram.eigh() without k.")
     V, columns = spectrum.vectors, check_targets(Y, len(spectrum.vectors)).reshape(len(spectrum.vectors), -1)
     values, squares = np.maximum(spectrum.values, 0.0), V**2
     chosen = np.geomspace(1e-6, 1e2, 25) * values.mean() if ridges is None else check_numbers(ridges, "ridges")
@@ -211,16 +217,13 @@ def ridge_for_norm(spectrum: Spectrum, Y: Float[np.ndarray, "n *k"], norm: float
 
     _check_spectrum(spectrum)
     check_real("norm", norm)
-    if not spectrum.complete:
-        raise InputError("A ball needs all eigenpairs: Gram.eigh() without k.")
-    if not norm > 0:
-        raise InputError(f"norm={norm:g} must be positive.")
+    require(spectrum.complete, "A ball needs all eigenpairs: Gram.eigh() without k.")
+    require(norm > 0, f"norm={norm:g} must be positive.")
     columns = check_targets(Y, len(spectrum.vectors)).reshape(len(spectrum.vectors), -1)
     values = np.maximum(spectrum.values, 0.0)
     energies = ((spectrum.vectors.T @ columns) ** 2).sum(axis=1)
     used = values > len(values) * np.finfo(float).eps * values.max()  # labels outside of the range fit at no norm
-    if not used.any():
-        raise InputError("The kernel is zero on these inputs: there is no f but zero, and no ridge to choose.")
+    require(used.any(), "The kernel is zero on these inputs: there is no f but zero, and no ridge to choose.")
     values, energies = values[used], energies[used]
     if not energies.any():
         return 0.0

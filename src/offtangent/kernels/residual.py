@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from offtangent._errors import InputError
+from offtangent._checks import require
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.moments import relu_moments
 from offtangent.kernels.pairs import Pair
@@ -55,9 +55,12 @@ def resnet(*, weight: float | int = 1.0, bias: float | int = 0.0, kind: str = "n
     array([[1.      , 0.047994],
            [0.047994, 1.      ]])
     """
-    if kind not in ("ntk", "nngp"):
-        raise InputError(f"kind={kind!r}: it is 'ntk' (hidden weights trained) or 'nngp' (the last layer only).")
-    if not 0 < weight < math.inf or not 0 <= bias < math.inf:
-        raise InputError(f"weight={weight:g}, bias={bias:g}: standard deviations, the first positive, both finite.")
+    require(
+        kind in ("ntk", "nngp"), f"kind={kind!r}: it is 'ntk' (hidden weights trained) or 'nngp' (the last layer only)."
+    )
+    require(
+        0 < weight < math.inf and 0 <= bias < math.inf,
+        f"weight={weight:g}, bias={bias:g}: standard deviations, the first positive, both finite.",
+    )
     form = _ResNet(float(weight), float(bias), kind == "ntk")
     return AngularKernel(f"resnet(weight={form.weight!r}, bias={form.bias!r}, {kind})", form)

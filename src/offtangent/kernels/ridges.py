@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_numbers
+from offtangent._checks import check_magnitude, check_numbers, require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.gram import Gram, Kernel
 from offtangent.kernels.solves import choose
@@ -47,9 +47,12 @@ def regularised(
         raise InputError(f"kernel is {a_kind(kernel)}: expected one of offtangent.kernels, such as relu_hidden.")
     mean = float(np.mean(np.asarray(kernel.diag(np.asarray(X, np.float64)))))
     ridges = mean * 10.0 ** np.arange(-8, 5) if ridges is None else check_numbers(ridges, "ridges")
-    if ridges.ndim != 1 or not len(ridges) or not ((ridges > 0) & np.isfinite(ridges)).all():
-        raise InputError("ridges: expected a list of positive finite numbers.")
+    require(
+        ridges.ndim == 1 and len(ridges) and ((ridges > 0) & np.isfinite(ridges)).all(),
+        "ridges: expected a list of positive finite numbers.",
+    )
     H = Gram(kernel, X, float(ridges.min()))  # the smallest: a large one on the diagonal would cost digits
+    check_magnitude(3, y=y)
     y = np.asarray(y, np.float64)
     if choose(H, None) == "cholesky":
         return _by_eigenpairs(H, y, ridges)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
+from offtangent._checks import require
 from offtangent.kernels.arcs import arc1
 from offtangent.kernels.moments import relu_moments
 from offtangent.kernels.pairs import Pair
@@ -107,6 +107,5 @@ def _cut_product(first: np.ndarray, second: np.ndarray, terms: int) -> np.ndarra
 
 def _at_least_one(terms: int) -> int:
     terms = operator.index(terms)
-    if terms < 1:
-        raise InputError(f"series({terms}): ask for at least one term.")
+    require(terms >= 1, f"series({terms}): ask for at least one term.")
     return terms

@@ -14,10 +14,12 @@ import scipy.linalg
 import scipy.sparse.linalg
 from jaxtyping import Array, Float
 
+from offtangent._checks import require
 from offtangent._errors import InputError
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.pairs import polar
 from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
+from offtangent.kernels.trusting import trusted_diag, trusted_exact
 from offtangent.linalg import Spectrum
 from offtangent.linalg.brackets import EPS, Bracket, Floor, bracket, cholesky_floor, factorise, right_sides
 from offtangent.linalg.conjugate import conjugate_gradients
@@ -87,7 +89,7 @@ def exact_matrix(kernel: Any, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, 
 
     def fill(at: tuple[slice, slice]) -> None:
         rows, columns = at
-        tile = kernel.exact(X[rows]) if rows == columns else kernel.exact(X[rows], X[columns])
+        tile = trusted_exact(kernel, X[rows], None if rows == columns else X[columns])
         matrix[rows, columns] = tile
         if rows != columns:
             matrix[columns, rows] = tile.T
@@ -181,7 +183,7 @@ def precondition(H: "Gram", watch: Watch | None) -> LowRank:
     n = len(H)
     X = H.operator(np.float32).tiles.X.reshape(-1, H.X.shape[1])[:n]
     columns = partial(_columns, Rounded(H.kernel, H.precision), X)
-    F, lack = pivoted_cholesky(columns, np.asarray(H.kernel.diag(H.X), np.float64), min(RANK, n // 2 + 1))
+    F, lack = pivoted_cholesky(columns, trusted_diag(H.kernel, H.X), min(RANK, n // 2 + 1))
     return low_rank(F, max(float(lack.mean()) + H.ridge, float(np.finfo(np.float32).eps) * float(H.diag().max())))
 
 
@@ -215,8 +217,7 @@ def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch 
 
 def inverse_quadratics(H: "Gram", Y: Any, width: float, method: str | None, watch: Watch | None) -> tuple[Bracket, ...]:
     Y = right_sides(Y, len(H))
-    if not Y.any(axis=0).all():
-        raise InputError("y is zero: yᵀH⁻¹y is 0 for any H.")
+    require(Y.any(axis=0).all(), "y is zero: yᵀH⁻¹y is 0 for any H.")
     if choose(H, method) == "cholesky":
         return _direct(H, Y, watch)
     run = Iteration(H, watch)

@@ -1,7 +1,7 @@
 """Before training a network beyond its tangent space: what the linear part will learn, what is left, how to set R₃.
 
 Nichani, Bai & Lee (2022), for a user's own samples. From n of them the tangent kernel learns the degrees whose
-eigenvalues it can see (`theory.learning_curves`). What it cannot learn is for the quadratic part, which learns a sparse
+eigenvalues it can see (`labels.learning_curves`). What it cannot learn is for the quadratic part, which learns a sparse
 next degree from few samples, if R₃ keeps the linear part from fitting it by overfitting. Two numbers set R₃:
 
 * the rank r: the directions of all degrees that are learnt by half or more. For n ~ d^k this is the paper's n_k;
@@ -26,7 +26,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_count, check_labels
+from offtangent._checks import check_count, check_labels, check_several, require
 from offtangent._errors import InputError
 from offtangent.data.preprocessing import unit_norm
 from offtangent.kernels.inverse import Inverse
@@ -103,11 +103,11 @@ def advise(
     (21, 1, 22)
     """
     inputs, labels = check_labels(X, y)
+    check_several(inputs)
     n, dim = inputs.shape
     if n < LEAST:
         raise InputError(f"{n} samples: nothing can be said of fewer than {LEAST}.")
-    if dim < 2:
-        raise InputError("X has one column: directions need at least two. Add a column of ones, say.")
+    require(dim >= 2, "X has one column: directions need at least two. Add a column of ones, say.")
     if (labels == labels[0]).all():
         raise InputError(f"All {n} labels are {labels[0]:g}: a constant leaves nothing to split. Check the labels.")
     largest = float(np.abs(labels).max())

@@ -12,14 +12,16 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from offtangent._checks import check_count, check_key, check_labels, check_not_parallel
+from offtangent._arguments import check_function
+from offtangent._checks import check_count, check_directions, check_key, check_labels, check_several, require
 from offtangent._errors import InputError
-from offtangent.data.duplicates import Merged, merge_duplicates
-from offtangent.data.preprocessing import Preprocessing, fit_preprocessing
+from offtangent.data.duplicates import Merged, merge_checked
+from offtangent.data.preprocessing import Preprocessing, check_how, fit_checked
 from offtangent.kernels import Gram, named_kernel, relu_hidden
 from offtangent.kernels.definiteness import check_ridge
 from offtangent.kernels.gram import Kernel
 from offtangent.kernels.solves import Watch
+from offtangent.kernels.trusting import trusted_diag
 from offtangent.labels.partition import predict_within_parts, random_parts, rows_that_fit
 from offtangent.labels.spectrum import Alignment, LabelSpectrum, PredictedCurve, label_spectrum
 from offtangent.labels.tasks import Noise, labels_of
@@ -215,17 +217,19 @@ def analyse(
     >>> found.loo_error, bool(found.complexity.upper < 1 < 3 < found.spectrum.shuffled.min())
     (0.0, True)
     """
-    tell = watch or (lambda _: None)
+    tell = _listener(watch)
     inputs, given = check_labels(X, y)
+    check_several(inputs)
     if rows_at_once is not None:
         check_count("rows_at_once", rows_at_once, least=10)
     check_ridge(ridge)
+    check_how(preprocess)
     kernel = named_kernel(kernel)
     labels = labels_of(given, task, classes)
     tell("looking for duplicate rows")
-    merged = merge_duplicates(inputs, labels.values, average=labels.names is None)
-    prepared = fit_preprocessing(merged.X, preprocess, unit=unit, bias=bias)
-    Z = prepared(merged.X)
+    merged = merge_checked(inputs, labels.values, average=labels.names is None)
+    prepared = fit_checked(merged.X, preprocess, unit=unit, bias=bias)
+    Z = prepared.of_checked(merged.X)
     _check_rows(Z, merged, ridge, bias)
     _check_kernel(kernel, Z, ridge)
     Y = labels.columns(merged.y)
@@ -270,14 +274,23 @@ def describe(preprocessing: Preprocessing) -> str:
     return ", ".join(parts)
 
 
+def _listener(watch: Watch | None) -> Watch:
+    """Who is told of the progress, or nobody."""
+    if watch is None:
+        return lambda _: None
+    check_function("watch", watch, "of text")
+    return watch
+
+
 def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float, bias: bool) -> None:
-    if len(Z) < 2:
-        raise InputError(f"All {len(merged.of_row)} rows are equal: there is nothing to tell their labels by.")
-    if (merged.y == merged.y[0]).all():
-        raise InputError("Once duplicate rows are merged, all labels are the same: expected at least two classes.")
+    require(len(Z) >= 2, f"All {len(merged.of_row)} rows are equal: there is nothing to tell their labels by.")
+    require(
+        not (merged.y == merged.y[0]).all(),
+        "Once duplicate rows are merged, all labels are the same: expected at least two classes.",
+    )
     if ridge == 0:
         try:
-            check_not_parallel(Z, rows=merged.first)
+            check_directions(Z, merged.first)
         except InputError as error:
             hint = "" if bias else " With a bias coordinate (the default) they do not."
             raise InputError(f"{error} For labels: ridge=1e-6, or --ridge 1e-6.{hint}") from None
@@ -285,7 +298,7 @@ def _check_rows(Z: Float[np.ndarray, "m d"], merged: Merged, ridge: float, bias:
 
 def _check_kernel(kernel: Kernel, Z: Float[np.ndarray, "m d"], ridge: float) -> None:
     """Refuse a ridge beside which float64 has no room for the kernel."""
-    largest = float(np.max(np.asarray(kernel.diag(Z), np.float64)))
+    largest = float(np.max(trusted_diag(kernel, Z)))
     if ridge * np.finfo(np.float64).eps > largest:
         raise InputError(
             f"ridge={ridge:g} leaves nothing of a kernel whose entries are {largest:.3g} at most: float64 has 16 "

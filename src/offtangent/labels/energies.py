@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_count, check_key, check_labels
+from offtangent._checks import check_count, check_key, check_labels, check_several
 from offtangent._errors import InputError
 from offtangent.data.preprocessing import unit_norm
 from offtangent.special.sphere import gegenbauers, harmonic_dimension
@@ -64,6 +64,7 @@ def degree_energies(X: object, y: object, *, degree: int, key: Key[Array, ""] | 
     True
     """
     inputs, labels = check_labels(X, y)
+    check_several(inputs)
     check_count("degree", degree, least=0)
     if len(inputs) < LEAST:
         raise InputError(f"{len(inputs)} samples: energies are estimated from at least {LEAST}.")
@@ -90,6 +91,7 @@ def departure(
     ‖p_j‖² for the part of degree j of their density p (1 if uniform): zero where the mean (j = 1) or the covariance
     (j = 2) are those of the uniform law. An unbiased estimate from at most 3000 rows. Time and memory as above.
     """
+    check_count("degree", degree)
     units = unit_norm(X)
     rows = generator(key).permutation(len(units))[:ROWS]
     Q = gegenbauers(degree, np.clip(units[rows] @ units[rows].T, -1.0, 1.0), dim=units.shape[1])

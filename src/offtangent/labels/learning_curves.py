@@ -17,8 +17,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Float
 
-from offtangent._checks import check_count
-from offtangent._errors import InputError
+from offtangent._checks import check_count, check_numbers, check_real, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +57,19 @@ def kernel_curve(
     (0.5, 0.5)
     """
     check_count("samples", samples)
-    values, sizes = np.asarray(values, np.float64), np.asarray(multiplicities, np.float64)
-    energies = np.asarray(energies, np.float64)
+    values, sizes, energies = (
+        _levels(name, given)
+        for name, given in (("values", values), ("multiplicities", multiplicities), ("energies", energies))
+    )
+    for name, number in (("tail", tail), ("ridge", ridge), ("noise", noise)):
+        check_real(name, number)
+        require(0 <= number < np.inf, f"{name}={number:g}: it must be finite and at least 0.")
     extra = float(tail) + float(ridge)
-    if not (np.isfinite(values).all() and (values >= 0).all() and values.any()) or extra < 0 or noise < 0:
-        raise InputError("Eigenvalues, tail, ridge and noise must be finite and at least 0, one eigenvalue positive.")
-    if not len(values) == len(sizes) == len(energies):
-        raise InputError(f"{len(values)} eigenvalues, {len(sizes)} multiplicities and {len(energies)} energies given.")
+    require(values.any(), "values are all zero: expected a positive eigenvalue.")
+    require(
+        len(values) == len(sizes) == len(energies),
+        f"{len(values)} eigenvalues, {len(sizes)} multiplicities and {len(energies)} energies given.",
+    )
     seen = values > 0
     if extra == 0 and sizes[seen].sum() <= samples:
         kappa, learnt = 0.0, seen.astype(np.float64)
@@ -84,3 +89,12 @@ def kernel_curve(
     spent = float(sizes @ learnt**2)
     overfitting = samples / (samples - spent) if spent < samples else np.inf
     return KernelCurve(samples, kappa, learnt, overfitting, (1 - learnt) ** 2 * energies, float(noise))
+
+
+def _levels(name: str, given: object) -> Float[np.ndarray, " levels"]:
+    """A number for each level."""
+    numbers = check_numbers(given, name)
+    require(numbers.ndim == 1, f"{name} has shape {numbers.shape}: expected one dimension, a number for each level.")
+    sound = np.isfinite(numbers).all() and (numbers >= 0).all()
+    require(sound, f"{name} must be finite and at least 0, and they lie from {numbers.min(initial=0)} on.")
+    return numbers

@@ -33,7 +33,7 @@ import scipy.sparse.linalg
 from jaxtyping import Bool, Float
 from scipy.special import ndtr, ndtri
 
-from offtangent._errors import InputError
+from offtangent._checks import require
 from offtangent.kernels.inverse import Inverse
 
 HARD = 0.02  # hard samples that are always allowed for
@@ -102,8 +102,7 @@ def noise_bound(
     >>> round(noise_bound(19.0, G, even=True, level=0.5), 3), round(noise_bound(19.0, G, level=0.5), 3)
     (0.05, 0.095)
     """
-    if classes < 2:
-        raise InputError(f"classes={classes}: labels can only be wrong among at least two classes.")
+    require(classes >= 2, f"classes={classes}: labels can only be wrong among at least two classes.")
     z = float(ndtri(level))
     p = np.linspace(0.0, 0.5, 5001)
     least = (_least_even if even else _least)(p, moments, classes == 2, z)

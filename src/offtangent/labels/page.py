@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from offtangent._arguments import check_kind
+from offtangent._checks import require
+from offtangent._errors import a_kind
 from offtangent.labels.analysis import LabelAnalysis
 from offtangent.report.axes import PALETTE, style
 from offtangent.report.figures import Figure, line, new_plot, points
@@ -16,6 +19,9 @@ PAIRS_SHOWN = 20  # groups of duplicates with different labels
 
 def labels_page(found: LabelAnalysis, name: str, facts: Mapping[str, str] | None = None) -> Page:
     """The page for data called `name`; `facts` go into the small table at its end."""
+    check_kind("found", found, LabelAnalysis, "what analyse(...) gives")
+    require(isinstance(name, str), f"name is {a_kind(name)}: expected text.")
+    require(facts is None or isinstance(facts, Mapping), f"facts is {a_kind(facts)}: expected text by name.")
     kind = "numbers" if found.classes is None else f"{len(found.classes)} classes"
     sections = [
         _inputs(found),

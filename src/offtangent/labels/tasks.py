@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
+from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.inverse import Inverse
 from offtangent.labels.noise import (
@@ -168,11 +169,11 @@ def labels_of(y: Float[np.ndarray, " n"], task: str, names: Sequence[str] | None
             )
         unit = float(np.abs(y).max())  # squares of very large or small numbers would over- or underflow
         return Numbers(y, unit * float((y / unit).mean()), unit * float((y / unit).std()))
-    if 2 * len(found) > len(y) and len(found) > 2:
-        raise InputError(
-            f"There are {len(found)} different labels in {len(y)} rows: too many for classes. If they are numbers, "
-            "say task='regression' (--task regression)."
-        )
+    require(
+        2 * len(found) <= len(y) or len(found) <= 2,
+        f"There are {len(found)} different labels in {len(y)} rows: too many for classes. If they are numbers, "
+        "say task='regression' (--task regression).",
+    )
     if names is not None:
         _check_names(names, found)
         shown = tuple(str(names[int(code)]) for code in found) if len(names) > found.max() else None
@@ -198,5 +199,7 @@ def _check_names(names: Sequence[str], found: Float[np.ndarray, " c"]) -> None:
             f"classes names labels 0, 1, …, and y has {found[0]:g} and {found[-1]:g}. Number the classes: "
             "np.unique(y, return_inverse=True)."
         )
-    if len({str(name) for name in names}) < len(names):
-        raise InputError("classes has two equal names: expected a different one for each label.")
+    require(
+        len({str(name) for name in names}) >= len(names),
+        "classes has two equal names: expected a different one for each label.",
+    )

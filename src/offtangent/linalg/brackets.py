@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
+from offtangent._checks import check_numbers, require
 from offtangent._errors import InputError
 
 EPS = float(np.finfo(np.float64).eps)
@@ -126,9 +127,11 @@ def inverse_quadratic(A: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n"]) ->
     >>> round(found.value, 12), found.lower <= 3 <= found.upper, found.certified
     (3.0, True, True)
     """
-    A = np.asarray(A, np.float64)
+    A = check_numbers(A, "A")
+    require(A.ndim == 2 and len(A), f"A has shape {A.shape}: expected a matrix, (n, n).")
     if not np.array_equal(A, A.T):  # NaN is unequal to itself
         raise InputError("A is not symmetric to the last bit, or has NaN: (A + A.T) / 2 is symmetric.")
+    require(np.isfinite(A).all(), "A has infinite entries: give finite numbers.")
     y = right_sides(y, len(A))[:, 0]
     factor = factorise(A)
     x = scipy.linalg.cho_solve(factor, y)
@@ -138,9 +141,11 @@ def inverse_quadratic(A: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n"]) ->
 
 def right_sides(b: Any, n: int) -> Float[np.ndarray, "n c"]:
     """Right sides as n rows of float64, or an InputError: another number of rows, NaN, or sizes whose squares fail."""
-    b = np.asarray(b, np.float64)
-    if b.ndim not in (1, 2) or len(b) != n or 0 in b.shape:
-        raise InputError(f"The right side has shape {b.shape}: expected ({n},) or ({n}, k), one row per input.")
+    b = check_numbers(b, "The right side")
+    require(
+        b.ndim in (1, 2) and len(b) == n and 0 not in b.shape,
+        f"The right side has shape {b.shape}: expected ({n},) or ({n}, k), one row per input.",
+    )
     if not np.isfinite(b).all():
         raise InputError(f"The right side has {np.count_nonzero(~np.isfinite(b))} entries that are NaN or infinite.")
     sizes = np.abs(b).max(axis=0)

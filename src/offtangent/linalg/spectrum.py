@@ -9,7 +9,10 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
+from offtangent._checks import check_numbers, require
 from offtangent._errors import InputError
+
+LOPSIDED = 1e-3  # of the largest entry: more than rounding, in float32 too, makes of a symmetric matrix
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,13 +62,15 @@ class Spectrum:
             The eigenpairs in float64.
 
         Raises:
-            InputError: If the matrix has NaN or infinite entries, or `k` is not between 1 and n.
+            InputError: If the matrix is not square, not symmetric or has NaN or infinite entries, if `k` is not between
+                1 and n, or if there is no such end.
         """
-        n = matrix.shape[0]
-        if k is not None and not 1 <= k <= n:
-            raise InputError(f"k={k}: a matrix of size {n} has between 1 and {n} eigenpairs.")
-        if not np.isfinite(matrix).all():
-            raise InputError("The matrix has NaN or infinite entries; its spectrum is undefined.")
+        matrix = check_numbers(matrix, "matrix")
+        _check_symmetric(matrix)
+        n = len(matrix)
+        if k is not None and (isinstance(k, bool) or not hasattr(k, "__index__") or not 1 <= k <= n):
+            raise InputError(f"k={k!r}: a matrix of size {n} has between 1 and {n} eigenpairs.")
+        require(which in ("largest", "smallest"), f"which={which!r}: expected 'largest' or 'smallest'.")
         if jax.default_backend() != "cpu":
             with jax.enable_x64(True):
                 found = jnp.linalg.eigh(jnp.asarray(matrix, jnp.float64))
@@ -126,10 +131,10 @@ class Spectrum:
             InputError: If y has another length or entries that are NaN or infinite.
         """
         y = np.asarray(y, np.float64)
-        if y.shape != (len(self.vectors),):
-            raise InputError(
-                f"y has shape {y.shape}; the matrix has {len(self.vectors)} rows, so ({len(self.vectors)},)."
-            )
+        require(
+            y.shape == (len(self.vectors),),
+            f"y has shape {y.shape}; the matrix has {len(self.vectors)} rows, so ({len(self.vectors)},).",
+        )
         if not np.isfinite(y).all():
             raise InputError(f"y has {np.count_nonzero(~np.isfinite(y))} entries that are NaN or infinite.")
         return (self.vectors.T @ y) ** 2
@@ -151,9 +156,19 @@ class Spectrum:
         Raises:
             InputError: If y is zero or of another length, or fewer than `top` eigenvectors are known.
         """
-        if not 0 <= top <= len(self.values):
-            raise InputError(f"top={top}: {len(self.values)} eigenvectors are known.")
+        require(0 <= top <= len(self.values), f"top={top}: {len(self.values)} eigenvectors are known.")
         y = np.asarray(y, np.float64)
-        if not y.any():
-            raise InputError("y is zero: it has no energy to share out.")
+        require(y.any(), "y is zero: it has no energy to share out.")
         return float(self.energy(y)[:top].sum() / (y @ y))
+
+
+def _check_symmetric(matrix: Float[np.ndarray, "..."]) -> None:
+    """Refuse what is no symmetric matrix of finite numbers; LAPACK would read one half of it and not say so."""
+    require(
+        matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and len(matrix),
+        f"The matrix has shape {matrix.shape}: expected a square one, (n, n).",
+    )
+    require(np.isfinite(matrix).all(), "The matrix has NaN or infinite entries; its spectrum is undefined.")
+    apart, largest = float(np.abs(matrix - matrix.T).max()), float(np.abs(matrix).max())
+    if apart > LOPSIDED * largest:
+        raise InputError(f"The matrix is not symmetric: A and A.T differ by up to {apart:.2g}. Give (A + A.T) / 2.")

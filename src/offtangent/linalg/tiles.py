@@ -18,7 +18,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int
 
-from offtangent._errors import InputError
+from offtangent._checks import require
 from offtangent.linalg.stream import rows_per_tile
 
 AXIS = "ring"
@@ -59,8 +59,7 @@ class SymmetricTiles(eqx.Module):
         `block(X1, X2)` is a jittable K(X1, X2), `diagonal(X)` the diagonal of K(X, X), which the diagonal of a
         tile is replaced by: a kernel of an angle is inaccurate just there.
         """
-        if not budget >= 0:
-            raise InputError(f"budget={budget}: the memory for kept tiles is a number of bytes, 0 or more.")
+        require(budget >= 0, f"budget={budget}: the memory for kept tiles is a number of bytes, 0 or more.")
         n, d = X.shape
         k = 1 if devices is None else len(devices)
         T, b = _cut(n, k, rows_per_tile() if rows is None else rows)
@@ -122,10 +121,10 @@ class SymmetricTiles(eqx.Module):
 
 def check_length(v: Array, n: int) -> None:
     """What is multiplied has n rows: JAX would reshape a vector of 2n into two of n without a word."""
-    if v.shape[:1] != (n,):
-        raise InputError(
-            f"The vector has shape {v.shape}: expected ({n},) or ({n}, k), one row per column of the matrix."
-        )
+    require(
+        v.shape[:1] == (n,),
+        f"The vector has shape {v.shape}: expected ({n},) or ({n}, k), one row per column of the matrix.",
+    )
 
 
 def _cut(n: int, k: int, rows: int) -> tuple[int, int]:

@@ -12,10 +12,12 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_count, check_key
-from offtangent._errors import InputError
+from offtangent._arguments import check_kind, check_positive
+from offtangent._checks import check_count, check_finite, check_inexact, check_key, require
+from offtangent._errors import InputError, a_kind
 
 
 class QuadraticNet(eqx.Module):
@@ -83,6 +85,7 @@ class QuadraticNet(eqx.Module):
         """
         check_weights(self, W)
         check_batch(self.dim, X)
+        check_inexact(W=W, X=X)
         squares, half = jnp.square(X @ W), self.width // 2
         return jnp.sum(squares[:, :half] - squares[:, half:], axis=1)
 
@@ -112,11 +115,16 @@ class PolynomialNet(eqx.Module):
 
     def __post_init__(self) -> None:
         check_count("power", self.power)
+        check_kind("net", self.net, QuadraticNet, "networks.QuadraticNet(dim, width)")
+        kind = getattr(self.R, "dtype", np.dtype(object))
+        if not (jnp.issubdtype(kind, jnp.floating) or jnp.issubdtype(kind, jnp.integer)):
+            raise InputError(f"R is {a_kind(self.R)} of dtype {kind}: expected an array of real numbers.")
         if jnp.ndim(self.R) != 2 or jnp.shape(self.R)[0] != self.net.dim:
             raise InputError(
                 f"R has shape {jnp.shape(self.R)}: expected ({self.net.dim}, d), a row for each input of the quadratic "
                 "layers."
             )
+        check_finite(self.R, "The features R")
 
     @classmethod
     def gaussian(
@@ -140,6 +148,7 @@ class PolynomialNet(eqx.Module):
         """
         check_count("dim", dim)
         check_key(key)
+        check_positive(scale=scale)
         net = QuadraticNet(features, width)
         return cls(scale * jax.random.normal(key, (features, dim)), power, net)
 
@@ -175,6 +184,7 @@ class PolynomialNet(eqx.Module):
             z, k numbers for every input.
         """
         check_batch(self.R.shape[1], X)
+        check_inexact(R=self.R, X=X)
         return (X @ self.R.T) ** self.power
 
     def __call__(self, W: Float[Array, "k r"], X: Float[Array, "n d"]) -> Float[Array, "n"]:
@@ -203,8 +213,7 @@ def symmetric_dimension(dim: int, power: int) -> int:
 def check_halves(width: int) -> None:
     """Refuse a number of neurons that has no halves."""
     check_count("width", width)
-    if width % 2:
-        raise InputError(f"width={width} is odd: half of the neurons have the sign +1, half −1. Use {width + 1}.")
+    require(not width % 2, f"width={width} is odd: half of the neurons have the sign +1, half −1. Use {width + 1}.")
 
 
 def check_weights(net: QuadraticNet, W: Array) -> None:

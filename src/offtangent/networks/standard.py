@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_count, check_key
+from offtangent._checks import check_count, check_key, require
 from offtangent._errors import InputError
 
 SIDE = 3  # of a convolution's window
@@ -115,8 +115,10 @@ class ConvNet:
     def __post_init__(self) -> None:
         for name in ("channels", "depth"):
             check_count(name, getattr(self, name))
-        if len(self.shape) != 3:
-            raise InputError(f"shape={self.shape!r}: give an image's height, width and number of colours.")
+        require(
+            hasattr(self.shape, "__len__") and len(self.shape) == 3,
+            f"shape={self.shape!r}: give an image's height, width and number of colours.",
+        )
         for size in self.shape:
             check_count("shape", size)
         if any(size % 2**self.depth for size in self.shape[:2]):
@@ -169,7 +171,7 @@ def _output(layer: Layer, hidden: Float[Array, "n k"]) -> Float[Array, "n"]:
 
 
 def _check_layers(params: Any, count: int) -> None:
-    if len(params) != count:
-        raise InputError(
-            f"The parameters have {len(params)} layers: expected {count}, as net.init(key=...) gives them."
-        )
+    require(
+        len(params) == count,
+        f"The parameters have {len(params)} layers: expected {count}, as net.init(key=...) gives them.",
+    )

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_key, check_real
+from offtangent._checks import check_key, check_real, require
 from offtangent._errors import InputError
 from offtangent.special import activation as named
 from offtangent.special.activations import Activation
@@ -47,6 +47,10 @@ class TwoLayer(eqx.Module):
     activation: Activation = eqx.field(static=True)
     paired: bool = eqx.field(static=True, default=False)  # neurons r and r + m/2 start equal, with opposite signs
 
+    def __check_init__(self) -> None:
+        if self.paired:
+            check_pairs(self.W0, self.a)
+
     @classmethod
     def gaussian(
         cls,
@@ -75,8 +79,9 @@ class TwoLayer(eqx.Module):
         _check_sizes(dim, width)
         check_key(key)
         check_real("scale", scale)
-        if not 0 < scale < math.inf:
-            raise InputError(f"scale={scale:g}: the size κ of the initial weights must be positive and finite.")
+        require(
+            0 < scale < math.inf, f"scale={scale:g}: the size κ of the initial weights must be positive and finite."
+        )
         weights, signs = jax.random.split(key)
         W0 = scale * jax.random.normal(weights, (dim, width))
         return cls(W0, jax.random.rademacher(signs, (width,), W0.dtype), named(activation))
@@ -113,16 +118,18 @@ class TwoLayer(eqx.Module):
                 or σ unknown.
         """
         _check_sizes(dim, width)
-        if width % 2:
-            raise InputError(f"width={width} is odd: a symmetric initialisation has two equal halves. Use {width + 1}.")
+        require(
+            not width % 2, f"width={width} is odd: a symmetric initialisation has two equal halves. Use {width + 1}."
+        )
         check_key(key)
         half = jax.random.normal(key, (dim, width // 2))
         if law == "sphere":
             half = half / jnp.linalg.norm(half, axis=0)
         elif law == "gaussian":
             check_real("radius", radius)
-            if not 0 < radius < math.inf:
-                raise InputError(f"radius={radius:g}: the length B_x of the inputs must be positive and finite.")
+            require(
+                0 < radius < math.inf, f"radius={radius:g}: the length B_x of the inputs must be positive and finite."
+            )
             half = half / radius
         else:
             raise InputError(f"law={law!r}: the initial columns are 'gaussian' or on the 'sphere'.")
@@ -172,10 +179,24 @@ class TwoLayer(eqx.Module):
 
 
 def _check_sizes(dim: int, width: int) -> None:
-    if any(isinstance(size, bool) or not hasattr(size, "__index__") or size < 1 for size in (dim, width)):
-        raise InputError(
-            f"dim={dim!r}, width={width!r}: a network needs at least one input and one neuron, in whole numbers."
-        )
+    require(
+        not any(isinstance(size, bool) or not hasattr(size, "__index__") or size < 1 for size in (dim, width)),
+        f"dim={dim!r}, width={width!r}: a network needs at least one input and one neuron, in whole numbers.",
+    )
+
+
+def check_pairs(W0: Float[Array, "*k d m"], a: Float[Array, "*k m"]) -> None:
+    """Refuse halves of neurons that are not equal with opposite signs. Inside a jitted function nobody knows them."""
+    half = W0.shape[-1] // 2
+    try:
+        equal = bool(jnp.array_equal(W0[..., :half], W0[..., half:]) & jnp.array_equal(a[..., :half], -a[..., half:]))
+    except jax.errors.ConcretizationTypeError:
+        return
+    require(
+        equal,
+        "paired=True: neurons r and r + m/2 must start equal, with opposite signs, and here they do not. "
+        "TwoLayer.symmetric draws such a network; of any other leave paired=True out.",
+    )
 
 
 def check_displacement(W0: Float[Array, "d m"], W: Any, name: str = "W") -> None:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from offtangent._checks import check_finite
+from offtangent._checks import check_finite, require
 from offtangent._errors import InputError
 from offtangent.kernels.empirical import empirical_ntk
 from offtangent.taylor import expand
@@ -178,18 +178,17 @@ def measure_regime(
     (1, 1.0)
     """
     check_order(order)
-    if order < 1:
-        raise InputError(f"order={order}: at least the first order is measured.")
+    require(order >= 1, f"order={order}: at least the first order is measured.")
     check_finite(X, "The inputs")
-    if not hasattr(neurons, "__index__"):
-        raise InputError(f"neurons={neurons!r}: expected an axis, such as -1 or 0.")
-    if any(jnp.shape(leaf)[:1] == (0,) for leaf in jax.tree.leaves(X) if eqx.is_array(leaf)):
-        raise InputError("X has no samples: expected at least one.")
+    require(hasattr(neurons, "__index__"), f"neurons={neurons!r}: expected an axis, such as -1 or 0.")
+    require(
+        not any(jnp.shape(leaf)[:1] == (0,) for leaf in jax.tree.leaves(X) if eqx.is_array(leaf)),
+        "X has no samples: expected at least one.",
+    )
     found = expand(f, params0, order).terms(params, X)
     start, *terms = (np.asarray(term, np.float64) for term in found)
     end, again = (np.asarray(f(one, X), np.float64) for one in (params, params0))
-    if not np.isfinite(end).all():
-        raise InputError("The trained network's outputs are not all finite: its training has diverged.")
+    require(np.isfinite(end).all(), "The trained network's outputs are not all finite: its training has diverged.")
     total = end - start
     _check_change(start, end, again, found[0].dtype)
     energy, count = float(np.sum(total**2)), total.size
@@ -273,19 +272,23 @@ def _movements(params0: PyTree, params: PyTree, neurons: int) -> tuple[Movement,
 
 def _alignment(K: Float[np.ndarray, "n n"], y: object) -> float:
     """⟨K, YYᵀ⟩ / (‖K‖_F ‖YYᵀ‖_F), with labels centred; whole numbers of more than two kinds are classes."""
-    labels = np.asarray(y)
-    if labels.shape[:1] != (len(K),) or labels.ndim not in (1, 2):
-        raise InputError(f"y has shape {labels.shape}: expected ({len(K)},) or ({len(K)}, k), a label for each sample.")
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:  # ragged lists
+        raise InputError(f"y is no array: {error}. Give rows of equal length.") from None
+    require(
+        labels.shape[:1] == (len(K),) and labels.ndim in (1, 2),
+        f"y has shape {labels.shape}: expected ({len(K)},) or ({len(K)}, k), a label for each sample.",
+    )
     if labels.ndim == 1 and np.issubdtype(labels.dtype, np.integer) and len(np.unique(labels)) > 2:
         labels = labels[:, None] == np.unique(labels)
-    if labels.dtype.kind not in "buif":
-        raise InputError(
-            f"y has dtype {labels.dtype}: expected numbers; np.unique(y, return_inverse=True)[1] makes some."
-        )
+    require(
+        labels.dtype.kind in "buif",
+        f"y has dtype {labels.dtype}: expected numbers; np.unique(y, return_inverse=True)[1] makes some.",
+    )
     Y = np.asarray(labels, np.float64).reshape(len(K), -1)
     if not np.isfinite(Y).all():
         raise InputError(f"{np.count_nonzero(~np.isfinite(Y))} labels are NaN or infinite: drop those samples.")
     Y = Y - Y.mean(axis=0)
-    if not Y.any():
-        raise InputError("All labels are the same: nothing can be aligned with them.")
+    require(Y.any(), "All labels are the same: nothing can be aligned with them.")
     return float(np.sum(Y * (K @ Y)) / (np.linalg.norm(K) * np.linalg.norm(Y.T @ Y)))

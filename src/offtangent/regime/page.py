@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from offtangent._arguments import check_kind
+from offtangent._checks import require
+from offtangent._errors import a_kind
 from offtangent.regime.measure import Regime
 from offtangent.report.axes import style
 from offtangent.report.figures import Figure, line, new_plot, points
@@ -15,6 +18,9 @@ ORDERS = ("", "first", "second", "third", "fourth", "fifth", "sixth")
 
 def regime_page(found: Regime, name: str, facts: Mapping[str, str] | None = None) -> Page:
     """The page for a network called `name`; `facts` go into the small table at its end."""
+    check_kind("found", found, Regime, "what measure_regime(...) gives")
+    require(isinstance(name, str), f"name is {a_kind(name)}: expected text.")
+    require(facts is None or isinstance(facts, Mapping), f"facts is {a_kind(facts)}: expected text by name.")
     lead = (
         f"{found.parameters} parameters, seen through {found.samples} samples with {found.outputs} "
         f"{'output' if found.outputs == 1 else 'outputs'} each. Its outputs changed by {found.change:.3g} (root mean "
@@ -27,6 +33,7 @@ def regime_page(found: Regime, name: str, facts: Mapping[str, str] | None = None
 
 def answers(found: Regime) -> list[tuple[str, str]]:
     """What a person asks about a training, and the answers."""
+    check_kind("found", found, Regime, "what measure_regime(...) gives")
     order, rest = found.carried_by, found.remainder / found.change
     if order is None:
         carried = f"none of the first {len(found.shares)} orders: together they still leave {rest:.1%} of the change"
@@ -62,6 +69,7 @@ def regime_figures(found: Regime) -> list[Figure]:
     >>> [figure.title for figure in regime_figures(found)]
     ['What each order adds, and what is left', 'Neurons against two powers of the width']
     """
+    check_kind("found", found, Regime, "what measure_regime(...) gives")
     return [_orders_figure(found), _movement_figure(found)]
 
 

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from offtangent._checks import check_inexact, require
 from offtangent._errors import InputError
 from offtangent.special import derivatives
 
@@ -60,6 +61,7 @@ class Activation:
 
     def __call__(self, z: Float[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
         """σ(z), in the dtype of z."""
+        check_inexact(z=z)
         return self.function(jnp.asarray(z))
 
     def derivative(self, k: int) -> Elementwise:
@@ -141,8 +143,7 @@ def sigmoid(shift: float = 0.0) -> Activation:
     ('sigmoid(1.0)', 0.5)
     """
     shift = float(shift) + 0.0  # −0.0 becomes 0.0
-    if not math.isfinite(shift):
-        raise InputError(f"sigmoid(shift={shift}): the shift must be a finite number.")
+    require(math.isfinite(shift), f"sigmoid(shift={shift}): the shift must be a finite number.")
     form = _Sigmoid(shift)
     return Activation(f"sigmoid({shift!r})" if shift else "sigmoid", form, formula=form.derivative)
 
@@ -175,8 +176,7 @@ def shifted(sigma: str | Activation | Callable[..., object], by: float | int) ->
     if isinstance(form, _Shifted):
         base, by = form.base, form.by + by
     by = float(by) + 0.0  # −0.0 becomes 0.0
-    if not math.isfinite(by):
-        raise InputError(f"shifted({base.name}, by={by}): the shift must be a finite number.")
+    require(math.isfinite(by), f"shifted({base.name}, by={by}): the shift must be a finite number.")
     if by == 0:
         return base
     amount = repr(abs(by)).removesuffix(".0")

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from offtangent._checks import check_numbers, require
 from offtangent._errors import InputError
 
 ENUMERATED = 20  # dimensions up to which all 2^d corners or subsets are listed: 168 MB of corners
@@ -87,8 +88,10 @@ def hamming(X1: object, X2: object = None) -> Int[np.ndarray, "p q"]:
     """In how many coordinates the signs of two rows differ. The cube may be of any side, {±a}^d. Time O(pqd)."""
     first = signs(X1)
     second = first if X2 is None else signs(X2)
-    if first.shape[1] != second.shape[1]:
-        raise InputError(f"X1 has {first.shape[1]} columns and X2 {second.shape[1]}: expected corners of one cube.")
+    require(
+        first.shape[1] == second.shape[1],
+        f"X1 has {first.shape[1]} columns and X2 {second.shape[1]}: expected corners of one cube.",
+    )
     return ((first.shape[1] - first @ second.T) / 2).astype(np.int64)  # sums of ±1, exact
 
 
@@ -96,18 +99,17 @@ def signs(X: object) -> Float[np.ndarray, "n d"]:
     """The signs of corners of a cube {±a}^d, any a > 0, or an InputError."""
     rows = np.asarray(X, np.float64)
     size = np.abs(rows)
-    if rows.ndim == 1:
-        raise InputError(
-            f"X has shape {rows.shape}: expected rows, the corners of a cube; for one of them, X[None, :]."
-        )
+    require(
+        rows.ndim != 1, f"X has shape {rows.shape}: expected rows, the corners of a cube; for one of them, X[None, :]."
+    )
     if bad := int((~np.isfinite(rows)).sum()):
         row = int(np.argwhere(~np.isfinite(rows))[0, 0])
         raise InputError(f"X is NaN or infinite in {bad} of its entries, first in row {row} (counted from 0).")
-    if rows.ndim != 2 or not rows.size or not size.min() > 0 or size.max() > size.min() * (1 + 1e-9):
-        raise InputError(
-            f"X of shape {rows.shape} is no set of corners of a cube: expected rows with all entries ±a, such as "
-            "offtangent.data.hypercube(n, dim, key=key) gives them."
-        )
+    require(
+        rows.ndim == 2 and rows.size and size.min() > 0 and size.max() <= size.min() * (1 + 1e-9),
+        f"X of shape {rows.shape} is no set of corners of a cube: expected rows with all entries ±a, such as "
+        "offtangent.data.hypercube(n, dim, key=key) gives them.",
+    )
     return np.sign(rows)
 
 
@@ -169,9 +171,11 @@ def walsh(values: Float[np.ndarray, "corners *k"]) -> Float[np.ndarray, "subsets
     array([0., 0., 0., 1.])
     """
     found = np.array(values, np.float64)
+    require(np.isfinite(found).all(), "values has entries that are NaN or infinite: give finite numbers.")
     d = (len(found) - 1).bit_length()
-    if len(found) != 2**d:
-        raise InputError(f"{len(found)} values: expected one for each corner, a power of 2, in the order of corners.")
+    require(
+        len(found) == 2**d, f"{len(found)} values: expected one for each corner, a power of 2, in the order of corners."
+    )
     for j in range(d):
         pairs = found.reshape(-1, 2, 2**j, *found.shape[1:])
         found = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(found.shape)
@@ -218,8 +222,10 @@ def cube_spectrum(values: Float[np.ndarray, " distances"]) -> CubeSpectrum:
     array([0., 1., 0., 0., 0.])
     """
     kappa = np.asarray(values, np.float64)
-    if kappa.ndim != 1 or len(kappa) < 2 or not np.isfinite(kappa).all():
-        raise InputError(f"values of shape {kappa.shape}: expected κ at distances 0, …, d, finite numbers.")
+    require(
+        kappa.ndim == 1 and len(kappa) >= 2 and np.isfinite(kappa).all(),
+        f"values of shape {kappa.shape}: expected κ at distances 0, …, d, finite numbers.",
+    )
     d = len(kappa) - 1
     table, weights = _table(d), [math.comb(d, t) for t in range(d + 1)]
     exact = [w * Fraction(float(k)) for w, k in zip(weights, kappa, strict=True)]
@@ -244,6 +250,9 @@ def cube_values(squares: Float[np.ndarray, " degrees"]) -> Float[np.ndarray, " d
     >>> cube_values(np.array([0.0, 1.0, 0.0, 0.0, 0.0]))
     array([ 4.,  2.,  0., -2., -4.])
     """
+    known = check_numbers(squares, "squares")
+    require(known.ndim == 1 and len(known) > 1, f"squares has shape {known.shape}: expected λ_0², …, λ_d², d ≥ 1.")
+    require(np.isfinite(known).all(), "squares has entries that are NaN or infinite: give finite numbers.")
     weights = [Fraction(float(square)) for square in squares]
     table = _table(len(weights) - 1)
     return np.array([float(sum(map(operator.mul, weights, column), Fraction(0))) for column in table.T.tolist()])

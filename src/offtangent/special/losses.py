@@ -65,6 +65,10 @@ class Loss:
         Returns:
             ℓ of every pair, in the dtype of z.
         """
+        try:
+            jnp.broadcast_shapes(jnp.shape(y), jnp.shape(z))
+        except ValueError:
+            raise InputError(f"y has shape {jnp.shape(y)} and z {jnp.shape(z)}: they do not broadcast.") from None
         return self.function(jnp.asarray(y), jnp.asarray(z))
 
     def derivative(self, order: int) -> Callable[[ArrayLike, ArrayLike], Array]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from offtangent._checks import check_entries, require
 from offtangent._errors import InputError
 from offtangent.special.activations import Activation, activation
 from offtangent.special.hermite_polynomials import NODES, WEIGHTS, on_host
@@ -74,12 +75,14 @@ def gegenbauer(degree: int, t: Float[ArrayLike, "*shape"], *, dim: int) -> Float
     >>> gegenbauer(2, np.array([-1.0, 0.0, 1.0]), dim=3)
     array([ 1. , -0.5,  1. ])
     """
+    check_entries(t=t)
     *_, last = _polynomials(check_degree(degree), np.asarray(t, dtype=np.float64), check_dim(dim))
     return np.asarray(last)
 
 
 def gegenbauers(degree: int, t: Float[ArrayLike, "*shape"], *, dim: int) -> Float[np.ndarray, " orders *shape"]:
     """Q_0(t), …, Q_degree(t) along a new first axis, at the cost of the last."""
+    check_entries(t=t)
     return np.stack(list(_polynomials(check_degree(degree), np.asarray(t, dtype=np.float64), check_dim(dim))))
 
 
@@ -164,16 +167,14 @@ def tangent_eigenvalues(sigma: Function, *, dim: int, degree: int) -> Float[np.n
 def check_dim(dim: int) -> int:
     """A dimension of at least 2."""
     dim = operator.index(dim)
-    if dim < 2:
-        raise InputError(f"dim={dim}: the sphere S^(dim−1) needs dim ≥ 2 (for dim = 1 it is two points).")
+    require(dim >= 2, f"dim={dim}: the sphere S^(dim−1) needs dim ≥ 2 (for dim = 1 it is two points).")
     return dim
 
 
 def check_degree(degree: int, name: str = "degree") -> int:
     """A degree of at least 0."""
     degree = operator.index(degree)
-    if degree < 0:
-        raise InputError(f"{name}={degree}: it must be 0 or more.")
+    require(degree >= 0, f"{name}={degree}: it must be 0 or more.")
     return degree
 
 

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
 
 MOST = 30  # beyond it factorials leave float32
@@ -39,14 +40,19 @@ def check_like(params: Any, params0: Any) -> None:
                 f"The parameter {jax.tree_util.keystr(path) or 'array'} has shape {jnp.shape(leaf)}; it was expanded "
                 f"around one of shape {jnp.shape(leaf0)}."
             )
+        if eqx.is_inexact_array(leaf0) and not eqx.is_inexact_array(leaf):
+            raise InputError(
+                f"The parameters hold {jnp.result_type(leaf)} in {jax.tree_util.keystr(path) or 'the array'}, and were "
+                f"expanded around {leaf0.dtype}: give floating-point numbers."
+            )
 
 
 def check_some(params0: Any) -> None:
-    if not any(map(eqx.is_inexact_array, jax.tree.leaves(params0))):
-        raise InputError(
-            "The parameters to expand around hold no array of floating-point numbers: give expand(f, params, order) "
-            "the parameters themselves, second."
-        )
+    require(
+        any(map(eqx.is_inexact_array, jax.tree.leaves(params0))),
+        "The parameters to expand around hold no array of floating-point numbers: give expand(f, params, order) "
+        "the parameters themselves, second.",
+    )
 
 
 def check_outputs(f: Callable[..., Any], params: Any, x: Any) -> None:
@@ -74,5 +80,7 @@ def check_outputs(f: Callable[..., Any], params: Any, x: Any) -> None:
             f"f(params, x) has shape {found.shape} for x of shape {shapes[0] if shapes else ()}; expected "
             "(n,) or (n, k), with n the first axis of x. For a function of one sample, use jax.vmap(f, (None, 0))."
         )
-    if not jnp.issubdtype(found.dtype, jnp.floating):
-        raise InputError(f"f(params, x) has dtype {found.dtype}: only real floating-point outputs can be expanded.")
+    require(
+        jnp.issubdtype(found.dtype, jnp.floating),
+        f"f(params, x) has dtype {found.dtype}: only real floating-point outputs can be expanded.",
+    )

@@ -31,8 +31,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from offtangent._checks import check_key
-from offtangent._errors import InputError, a_kind
+from offtangent._arguments import check_function, check_positive
+from offtangent._checks import check_bound, check_count, check_key, check_real, require
+from offtangent._errors import a_kind
 from offtangent.linalg.krylov import lanczos
 
 DENSE = 64  # up to this many parameters the whole Hessian is formed
@@ -108,18 +109,15 @@ def certificate(
     >>> found.gradient_norm, found.curvature, found.exact, abs(found.direction).tolist()
     (0.0, -1.0, True, [0.0, 1.0])
     """
-    if not 0 < delta < 1 or not tol > 0 or most < 1:
-        raise InputError(
-            f"delta={delta:g}, tol={tol:g}, most={most}: a probability of failure in (0, 1), a positive tolerance and "
-            "at least one product are expected."
-        )
-    if not callable(loss):
-        raise InputError(f"loss is {a_kind(loss)}: expected a function of the parameters, such as a RandomisedRisk.")
+    check_real("delta", delta)
+    check_bound(delta)
+    check_positive(tol=tol)
+    check_count("most", most)
+    check_function("loss", loss, "of the parameters, such as a RandomisedRisk")
     check_key(key)
     moving, fixed = eqx.partition(params, _is_inexact)
     leaves = jax.tree.leaves(moving)
-    if not leaves:
-        raise InputError("The parameters hold no array of floating-point numbers: there is nothing to move.")
+    require(leaves, "The parameters hold no array of floating-point numbers: there is nothing to move.")
     wide = np.result_type(*(leaf.dtype for leaf in leaves)) == np.float64
     with jax.enable_x64(True) if wide else nullcontext():
         moving = jax.tree.map(jnp.asarray, moving)
@@ -215,21 +213,25 @@ def _is_inexact(leaf: Any) -> bool:
 
 def _host(tree: PyTree, what: str) -> Float[np.ndarray, " p"]:
     values = np.array(ravel_pytree(tree)[0], np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(
-            f"The {what} of the loss is not finite at these parameters: look for NaN or infinite parameters, and for a "
-            "loss that overflows or has no second derivative there."
-        )
+    require(
+        np.isfinite(values).all(),
+        f"The {what} of the loss is not finite at these parameters: look for NaN or infinite parameters, and for a "
+        "loss that overflows or has no second derivative there.",
+    )
     return values
 
 
 def _value(loss: Callable[[Any], Array], fixed: PyTree, moving: PyTree) -> Array:
     value = loss(eqx.combine(moving, fixed))
-    if jnp.shape(value) != ():
-        raise InputError(
-            f"loss(params) has shape {jnp.shape(value)}: expected one number. Take a mean or a sum over samples."
-        )
+    _check_one_number("loss", value)
     return value
+
+
+def _check_one_number(name: str, value: Any) -> None:
+    """Refuse values of a loss that are not one number each."""
+    given = f"has shape {value.shape}" if hasattr(value, "shape") else f"gave {a_kind(value)}"
+    one = isinstance(value, float | int) or getattr(value, "shape", None) == ()
+    require(one, f"{name}(params) {given}: expected one number. Take a mean or a sum over samples.")
 
 
 # Of trees, not of flat vectors: what ravel_pytree returns is new each time, and would be compiled again.
@@ -294,10 +296,13 @@ def sharpness(
     >>> round(found.value, 3), round(found.largest_stable_rate, 3)
     (4.0, 0.5)
     """
+    check_function("objective", objective, "of the parameters, which gives one number")
+    check_key(key)
+    check_real("tol", tol)
+    require(0 <= tol < math.inf, f"tol={tol:g}: a relative accuracy is zero or positive, and finite.")
     moving, fixed = eqx.partition(params, eqx.is_inexact_array_like)
     moving = jax.tree.map(jnp.asarray, moving)
-    if not jax.tree.leaves(moving):
-        raise InputError("The parameters hold no floating-point numbers: there is nothing to move.")
+    require(jax.tree.leaves(moving), "The parameters hold no floating-point numbers: there is nothing to move.")
     flat, unravel = ravel_pytree(moving)
     count = 0
 
@@ -336,10 +341,7 @@ def _hessian_product(
 ) -> Float[Array, "p"]:
     def value(point: Float[Array, "p"]) -> Array:
         found = objective(eqx.combine(unravel(point), fixed))
-        if jnp.shape(found) != ():
-            raise InputError(
-                f"objective(params) has shape {jnp.shape(found)}: expected one number. Take a mean or a sum."
-            )
+        _check_one_number("objective", found)
         return found
 
     return jax.jvp(jax.grad(value), (flat,), (v,))[1]

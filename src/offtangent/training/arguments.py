@@ -9,27 +9,32 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from offtangent._checks import check_count, check_key, check_numbers
+from offtangent._arguments import check_function
+from offtangent._checks import check_count, check_key, check_numbers, require
 from offtangent._errors import InputError, a_kind
 
 
 def check_data(name: str, values: object) -> None:
     """Refuse what is no array of real numbers with a row for each sample; arrays of JAX are not copied."""
     array = values if isinstance(values, jax.Array) else check_numbers(values, name)
-    if array.ndim == 0 or not len(array) or jnp.iscomplexobj(array):
-        raise InputError(
-            f"{name} is of shape {array.shape} and dtype {array.dtype}: expected real numbers, and a row for each of "
-            "some samples."
-        )
+    require(
+        array.ndim != 0 and len(array) and not jnp.iscomplexobj(array),
+        f"{name} is of shape {array.shape} and dtype {array.dtype}: expected real numbers, and a row for each of "
+        "some samples.",
+    )
 
 
 def check_params(params: PyTree) -> None:
     """Refuse parameters that are no arrays of floating-point numbers."""
     leaves = jax.tree.leaves(params)
-    if not leaves or not all(isinstance(leaf, int | float) or eqx.is_array_like(leaf) for leaf in leaves):
-        raise InputError("params holds no arrays of numbers alone: give the parameters to start from, net.origin, say.")
-    if not all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.inexact) for leaf in leaves):
-        raise InputError("params holds whole numbers, which gradient descent cannot move: give them as floats.")
+    require(
+        leaves and all(isinstance(leaf, int | float) or eqx.is_array_like(leaf) for leaf in leaves),
+        "params holds no arrays of numbers alone: give the parameters to start from, net.origin, say.",
+    )
+    require(
+        all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.inexact) for leaf in leaves),
+        "params holds whole numbers, which gradient descent cannot move: give them as floats.",
+    )
 
 
 def check_finite(name: str, values: Float[Array, "n *rest"]) -> None:
@@ -53,8 +58,7 @@ def check_settings(
     record_at: Int[np.ndarray, "t"] | None,
 ) -> None:
     """Refuse numbers of rows, steps and batches that do not fit together, and records that cannot be made."""
-    if labels != n:
-        raise InputError(f"{n} inputs but {labels} labels: every input needs one.")
+    require(labels == n, f"{n} inputs but {labels} labels: every input needs one.")
     check_count("steps", steps, least=0)
     if batch is not None:
         check_count("batch", batch)
@@ -71,7 +75,21 @@ def check_settings(
             raise InputError(f"record[{name!r}] is {a_kind(function)}: expected a function of the parameters.")
     if record_at is not None and np.asarray(record_at).dtype.kind not in "iu" and np.size(record_at):
         raise InputError(f"record_at={record_at!r}: expected numbers of steps, whole ones.")
+    require(
+        record_at is None or np.ndim(record_at) == 1, f"record_at={record_at!r}: expected several steps, [0, 10], say."
+    )
     if (record is None) != (record_at is None):
         raise InputError("record (what) and record_at (when) go together: give both or neither.")
     if record_at is not None and len(record_at) and not 0 <= np.min(record_at) <= np.max(record_at) <= steps:
         raise InputError(f"record_at holds steps outside 0..{steps}.")
+
+
+def check_manner(precision: str, progress: object) -> None:
+    """Refuse a precision that JAX does not have, and a progress that cannot be told."""
+    try:
+        with jax.default_matmul_precision(precision):
+            pass
+    except ValueError as error:
+        raise InputError(f"precision={precision!r} is none of JAX's, such as 'highest': {error}.") from None
+    if progress is not None:
+        check_function("progress", progress, "of the steps done and the steps in all")

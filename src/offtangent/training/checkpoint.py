@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import require
 from offtangent._errors import InputError
 from offtangent._files import write_whole
 
@@ -47,11 +48,11 @@ def load(path: Path, print_: str, like: State) -> tuple[State, Float[np.ndarray,
             arrays = dict(file)
     except Exception as error:  # zip, zlib and NumPy each have their own
         raise InputError(f"The checkpoint {path} cannot be read ({error}). Remove it to start again.") from None
-    if str(arrays.get("run")) != print_:
-        raise InputError(
-            f"The checkpoint {path} belongs to another run (other data, parameters or settings). "
-            "Use another path, or remove it to start again."
-        )
+    require(
+        str(arrays.get("run")) == print_,
+        f"The checkpoint {path} belongs to another run (other data, parameters or settings). "
+        "Use another path, or remove it to start again.",
+    )
     leaves, structure = jax.tree.flatten(like)
     restored = [_device(arrays[f"leaf{i}"], leaf) for i, leaf in enumerate(leaves)]
     return jax.tree.unflatten(structure, restored), arrays["losses"], int(arrays["done"])

@@ -20,7 +20,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._checks import check_key, check_real
+from offtangent._arguments import check_function, check_positive
+from offtangent._checks import check_key, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 
 Strength = float | int | Float[Array | np.ndarray, "*b"]  # λ, or one for each set of weights in a batch
@@ -47,11 +48,11 @@ def add_regulariser(
 
     .. math:: g \leftarrow g + \lambda \nabla R(W)
 
-    `regulariser` is one of `theory.regularisers`, or any differentiable function of the parameters. `strength` is λ, a
-    schedule of it, or an array with a λ for each value that R gives on a batch of weights (aligned with the last axes
-    of R's values). A randomised R is called as R(W, key) with a fresh key at every step, and needs `key`. Like
-    `add_penalty` it is part of the gradient, but of no loss that `train` sees; `RegularisedLoss` is. It costs one value
-    and gradient of R.
+    `regulariser` is one of `theory.nichani.regularisers`, or any differentiable function of the parameters. `strength`
+    is λ, a schedule of it, or an array with a λ for each value that R gives on a batch of weights (aligned with the
+    last axes of R's values). A randomised R is called as R(W, key) with a fresh key at every step, and needs `key`.
+    Like `add_penalty` it is part of the gradient, but of no loss that `train` sees; `RegularisedLoss` is. It costs one
+    value and gradient of R.
 
     >>> half_squares = add_regulariser(lambda W: jnp.sum(W**2, axis=(-2, -1)) / 2, 3.0)
     >>> W = jnp.array([[1.0, 2.0]])
@@ -77,8 +78,7 @@ def add_perturbation(noise: float, *, key: Key[Array, ""]) -> optax.GradientTran
     Axes in front of d × m are separate matrices with noise of their own.
     """
     check_real("noise", noise)
-    if not 0 <= noise < math.inf:
-        raise InputError(f"noise={noise:g}: σ is zero or positive, and finite.")
+    require(0 <= noise < math.inf, f"noise={noise:g}: σ is zero or positive, and finite.")
     check_key(key)
     part = _Perturb(float(noise), key)
     return optax.GradientTransformation(_Init(part), part)
@@ -101,9 +101,10 @@ def perturbed_descent(
     `rate` is η, `noise` is σ, `regularisers` are pairs (R, λ). The paper starts at W = 0, a saddle of the quadratic
     term that the noise leaves. Each step draws dm numbers.
     """
-    if not callable(rate) and not 0 < rate < math.inf:
-        raise InputError(f"rate={rate:g}: a learning rate is positive and finite, such as 0.1, or an optax schedule.")
+    if not callable(rate):
+        check_positive(rate=rate)
     check_key(key)
+    _check_pairs("regularisers", regularisers)
     of_noise, *keys = jax.random.split(key, 1 + len(regularisers))
     terms = [
         add_regulariser(R, strength, key=own if getattr(R, "randomised", False) else None)
@@ -122,13 +123,16 @@ class RegularisedLoss(eqx.Module):
     """
 
     objective: Callable[[Any, Array, Array], Array]
-    terms: tuple[Term, ...] = eqx.field(converter=lambda terms: tuple((R, _seen(lam)) for R, lam in terms))
+    terms: tuple[Term, ...] = eqx.field(converter=lambda terms: _seen_terms(terms))
 
     def __check_init__(self) -> None:
+        check_function("objective", self.objective, "of parameters, inputs and labels, such as HalfSquares(f)")
         for regulariser, strength in self.terms:
             _check_term(regulariser, strength)
-            if getattr(regulariser, "randomised", False) or callable(strength):
-                raise InputError("An objective knows neither step nor key: use add_regulariser for this term.")
+            require(
+                not getattr(regulariser, "randomised", False) and not callable(strength),
+                "An objective knows neither step nor key: use add_regulariser for this term.",
+            )
 
     def __call__(self, params: PyTree, X: Float[Array, "n *d"], y: Float[Array, "n *k"]) -> Float[Array, "*losses"]:
         total = self.objective(params, X, y)
@@ -226,17 +230,27 @@ class _Chain(_Part):
 def _weighted(values: Array, strength: Any) -> Array:
     """λR, for one λ or one for each value; never more numbers than R gives."""
     lam = jnp.asarray(strength, values.dtype)
-    if lam.shape != values.shape[values.ndim - lam.ndim :]:
-        raise InputError(
-            f"strength has shape {lam.shape} and the regulariser gives values of shape {values.shape}: expected one λ, "
-            "or one for each of the last axes of the values."
-        )
+    require(
+        lam.shape == values.shape[values.ndim - lam.ndim :],
+        f"strength has shape {lam.shape} and the regulariser gives values of shape {values.shape}: expected one λ, "
+        "or one for each of the last axes of the values.",
+    )
     return lam * values
 
 
 def _seen(strength: Any) -> Any:
     """NumPy's arrays as JAX's, which equinox knows for arrays."""
     return jnp.asarray(strength) if isinstance(strength, np.ndarray) else strength
+
+
+def _seen_terms(terms: Any) -> tuple[Term, ...]:
+    _check_pairs("terms", terms)
+    return tuple((R, _seen(strength)) for R, strength in terms)
+
+
+def _check_pairs(name: str, terms: Any) -> None:
+    pairs = isinstance(terms, tuple | list) and all(isinstance(term, tuple | list) and len(term) == 2 for term in terms)
+    require(pairs, f"{name} is {a_kind(terms)}: expected pairs of a regulariser and its strength, ((R3, 0.1),), say.")
 
 
 def _check_term(regulariser: Any, strength: Any) -> None:
@@ -246,8 +260,10 @@ def _check_term(regulariser: Any, strength: Any) -> None:
         )
     if callable(strength):
         return
-    if not (np.isfinite(strength).all() and (np.asarray(strength) >= 0).all()):
-        raise InputError(f"strength={strength}: λ is zero or positive, and finite.")
+    numbers = check_numbers(strength, "strength")
+    require(
+        np.isfinite(numbers).all() and (numbers >= 0).all(), f"strength={strength}: λ is zero or positive, and finite."
+    )
 
 
 def _name(regulariser: Any) -> str:

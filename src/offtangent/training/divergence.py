@@ -1,5 +1,6 @@
 """When training has blown up, and which learning rate would have been stable."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from jaxtyping import Array, Float, PyTree
 from offtangent._errors import InputError
 from offtangent.taylor.curvature import sharpness
 
+WORRYING = 10.0  # a loss this many times the first one is said, even if it came down again
 HOPELESS = 1e3  # a loss this many times the first one is divergence, even while it is finite
 
 
@@ -44,15 +46,19 @@ class Diverged(ArithmeticError):
 
     def __init__(self, step: int, loss: float, first: float, largest_stable_rate: float):
         self.step, self.loss, self.largest_stable_rate = step, loss, largest_stable_rate
-        advice = (
-            f"At the initial parameters plain gradient descent is stable only below a learning rate of 2/λ_max = "
-            f"{largest_stable_rate:.3g}; {largest_stable_rate / 2:.3g} is safe."
-            if np.isfinite(largest_stable_rate)
-            else "The curvature at the initial parameters names no stable learning rate; try a much smaller one."
-        )
         super().__init__(
-            f"Training diverged at step {step}: the loss is {loss:.3g}, it was {first:.3g} at the start. {advice}"
+            f"Training diverged at step {step}: the loss is {loss:.3g}, it was {first:.3g} at the start. "
+            f"{_advice(largest_stable_rate)}"
         )
+
+
+def _advice(largest_stable_rate: float) -> str:
+    if not np.isfinite(largest_stable_rate):
+        return "The curvature at the initial parameters names no stable learning rate; try a much smaller one."
+    return (
+        f"At the initial parameters plain gradient descent is stable only below a learning rate of 2/λ_max = "
+        f"{largest_stable_rate:.3g}; {largest_stable_rate / 2:.3g} is safe."
+    )
 
 
 def refuse_divergence(
@@ -82,3 +88,29 @@ def refuse_divergence(
         at = int(bad.argmax())
         curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
         raise Diverged(start + at, float(new[at]), float(totals(losses[:1])[0]), curvature.largest_stable_rate)
+
+
+def warn_of_a_rise(
+    losses: Float[np.ndarray, "all *k"],
+    epoch: int,
+    objective: Callable[[Any, Array, Array], Array],
+    params: PyTree,
+    X: Array,
+    y: Array,
+) -> None:
+    """Warn where a network's loss was once ten times the first one, or the largest of the first epoch of minibatches.
+
+    Such a run has come through an instability: what it ended with need not have to do with where it started.
+    """
+    each = np.abs(losses.reshape(len(losses), -1))
+    usual = each[:epoch].max(axis=0)
+    rise = np.divide(each.max(axis=0), usual, out=np.zeros_like(usual), where=usual > 0)
+    worst = int(rise.argmax())
+    if rise[worst] > WORRYING:
+        at = int(each[:, worst].argmax())
+        curvature = sharpness(lambda p: jnp.sum(objective(p, X, y)), params, key=jax.random.key(0))
+        warnings.warn(
+            f"The loss rose to {each[at, worst]:.3g} at step {at}, {rise[worst]:.3g} times the first one, and ended at "
+            f"{each[-1, worst]:.3g}. {_advice(curvature.largest_stable_rate)}",
+            stacklevel=3,  # whoever called train
+        )

@@ -18,7 +18,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PyTree
 
-from offtangent._checks import check_real
+from offtangent._arguments import check_function, check_kind, check_positive
+from offtangent._checks import check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 
 MOST = 8  # rows or columns that a search adds
@@ -45,7 +46,7 @@ def grid_sgd(
     >>> optimiser.update(jnp.zeros((2, 1)), optimiser.init(theta), theta)[0].ravel().tolist()
     [-0.0, -0.5]
     """
-    if not all(hasattr(values, "shape") for values in (rates, *jax.tree.leaves(decays))):
+    if decays is None or not all(hasattr(values, "shape") for values in (rates, *jax.tree.leaves(decays))):
         raise InputError(
             f"rates is {a_kind(rates)} and decays is {a_kind(decays)}: expected arrays with an entry for each network, "
             "such as np.array([0.1, 0.2]); np.meshgrid(rates, decays, indexing='ij') makes a grid of them. A list of "
@@ -57,11 +58,12 @@ def grid_sgd(
                 f"{name} of shape {np.shape(values)}, rates of shape {np.shape(rates)}: each network has one of both; "
                 "np.meshgrid(rates, decays, indexing='ij') makes a grid of them."
             )
-        if not (np.isfinite(values).all() and (np.asarray(values) >= 0).all()):
-            raise InputError(f"{name}={values}: learning rates and weight decays are finite and not negative.")
+        numbers = check_numbers(values, name)
+        sound = np.isfinite(numbers).all() and (numbers >= 0).all()
+        require(sound, f"{name}={values}: learning rates and weight decays are finite and not negative.")
+    check_function("schedule", schedule, "of the number of steps")
     check_real("momentum", momentum)
-    if not 0 <= momentum < 1:
-        raise InputError(f"momentum={momentum:g}: it lies in [0, 1).")
+    require(0 <= momentum < 1, f"momentum={momentum:g}: it lies in [0, 1).")
 
     def each(values: Any, leaf: Array) -> Array:
         return jnp.asarray(values, leaf.dtype).reshape(values.shape + (1,) * (leaf.ndim - values.ndim))
@@ -91,6 +93,10 @@ class Bounded(eqx.Module):
 
     objective: Callable[..., Array]
     limit: float = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        check_function("objective", self.objective, "of parameters, inputs and labels")
+        check_positive(limit=self.limit)
 
     def __call__(self, params: PyTree, X: Array, y: Array) -> Array:
         losses = self.objective(params, X, y)
@@ -170,7 +176,11 @@ def search(
     >>> search(evaluate, (0.25, 0.5), (0.0, 1.0), by="loss").rates  # the best is 1
     (0.25, 0.5, 1.0, 2.0)
     """
+    check_function("evaluate", evaluate, "of rates and decays that gives tables by name")
     for name, values in (("rates", rates), ("decays", decays)):
+        numbers = check_numbers(values, name)
+        flat = numbers.ndim == 1 and np.isfinite(numbers).all()
+        require(flat, f"{name}={values}: expected finite numbers in one row, such as (0.1, 1.0).")
         if len(values) < 2 or any(a >= b for a, b in itertools.pairwise(values)):
             raise InputError(f"{name}={values}: a grid to be widened has two entries or more, and rises.")
     if rates[0] <= 0 or decays[0] < 0:
@@ -211,6 +221,8 @@ def refine(
     >>> fine.rates, fine.rates[fine.chosen[0]]
     ((0.2, 0.4, 0.8, 1.6, 3.2), 0.8)
     """
+    check_kind("found", found, Search, "what search(...) gives")
+    check_function("evaluate", evaluate, "of rates and decays that gives tables by name")
     i, j = found.chosen
     rates, decays = _between(found.rates, i), _between(found.decays, j)
     found = Search(found.rates, found.decays, _lost_as_infinite(found.tables, found.by), found.by)
@@ -232,6 +244,9 @@ def _evaluated(
 ) -> dict[str, np.ndarray]:
     """The tables of a grid, or an InputError where they are none."""
     found = evaluate(rates, decays)
+    require(
+        isinstance(found, Mapping), f"evaluate gives {a_kind(found)}: expected tables by name, {{'loss': array}}, say."
+    )
     if by not in found:
         raise InputError(f"by={by!r}: the tables are {', '.join(map(repr, found))}.")
     for name, table in found.items():
@@ -240,6 +255,7 @@ def _evaluated(
                 f"evaluate gives {name!r} the shape {np.shape(table)} for {len(rates)} rates and {len(decays)} decays: "
                 f"expected ({len(rates)}, {len(decays)}, …), an entry for each rate and each decay."
             )
+    check_numbers(found[by], f"{by!r} of what evaluate gives")
     return _lost_as_infinite(found, by)
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from offtangent._checks import check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.special.losses import check_loss, check_loss_labels
-from offtangent.training.arguments import check_data, check_finite, check_params, check_settings
+from offtangent.training.arguments import check_data, check_finite, check_manner, check_params, check_settings
 from offtangent.training.checkpoint import fingerprint, load, save
-from offtangent.training.divergence import refuse_divergence
+from offtangent.training.divergence import refuse_divergence, warn_of_a_rise
 from offtangent.training.randomised import MeanLoss
 
 BLOCK = 256  # steps between two looks of the host
@@ -40,6 +42,13 @@ class Checkpoint:
 
     path: Path
     seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        given = isinstance(self.path, str | PathLike)
+        require(given, f"path is {a_kind(self.path)}: expected the path of a file.")
+        object.__setattr__(self, "path", Path(self.path))
+        check_real("seconds", self.seconds)
+        require(self.seconds >= 0, f"seconds={self.seconds:g}: expected zero or more.")
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,8 @@ def train(
 
     It warns where the network has `most_samples`, as quadratic ones do, and these are fewer than n. The network is
     looked for at `objective.f`, where `HalfSquares` and `MeanLoss` keep it; an objective that is a plain function
-    cannot be looked into, and passes.
+    cannot be looked into, and passes. It also warns where the loss rose to more than ten times the first one and came
+    down again, as it does at rates far beyond the stable one; `losses` shows when.
 
     Args:
         objective: What is to be made small, a function of (params, X, y) that returns a number or an array of losses,
@@ -120,14 +130,13 @@ def train(
     >>> run.losses.round(3).tolist(), float(run.params[0])
     ([10.0, 2.5, 0.625], 1.5)
     """
-    _check(objective, params, X, y, optimiser, steps, batch, key, record, record_at, checkpoint)
+    _check(objective, params, X, y, optimiser, steps, batch, key, record, record_at, checkpoint, precision, progress)
     n = len(X)
     _warn_beyond_capacity(objective, n)
     record = dict(record or {})
     at = np.unique(np.asarray([] if record_at is None else record_at, dtype=np.int64))
     params = jax.tree.map(jnp.asarray, params)
-    dtype = jax.tree.leaves(params)[0].dtype
-    X, y = jnp.asarray(X, dtype), jnp.asarray(y, dtype)
+    X, y = (jnp.asarray(rows, jax.tree.leaves(params)[0].dtype) for rows in (X, y))
     check_finite("X", X)
     check_finite("y", y)
     key = jax.random.key(0) if key is None else key  # full batches draw nothing
@@ -162,6 +171,7 @@ def train(
             if progress is not None:
                 progress(min(done, steps), steps)
 
+    warn_of_a_rise(losses, n // batch if batch else 1, objective, params, X, y)
     records = {name: np.asarray(values) for name, values in carry.records.items()}
     return History(losses, at, records, carry.params, carry.state, resumed_at)
 
@@ -265,6 +275,8 @@ def _check(
     record: Mapping[str, Callable[[Any], Array]] | None,
     record_at: Int[np.ndarray, "t"] | None,
     checkpoint: Checkpoint | None,
+    precision: str,
+    progress: Callable[[int, int], None] | None,
 ) -> None:
     for name, values in (("X", X), ("y", y)):
         check_data(name, values)
@@ -276,6 +288,7 @@ def _check(
         check_loss_labels(objective.loss, y)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         raise InputError(f"checkpoint is {a_kind(checkpoint)}: expected training.loop.Checkpoint(path).")
+    check_manner(precision, progress)
     check_params(params)
 
 

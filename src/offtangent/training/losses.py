@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from offtangent._arguments import check_function
 from offtangent._errors import InputError
 
 
@@ -28,6 +29,9 @@ class HalfSquares(eqx.Module):
     """
 
     f: Callable[[Any, Array], Array]
+
+    def __check_init__(self) -> None:
+        check_function("f", self.f, "f(params, X), such as a network")
 
     def __call__(self, params: PyTree, X: Float[Array, "n *d"], y: Float[Array, "n *k"]) -> Float[Array, "*k"]:
         """Evaluate Φ on a batch.

@@ -19,8 +19,13 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from offtangent._checks import check_count, check_key
+from offtangent._arguments import check_function, check_kind
+from offtangent._checks import check_count, check_finite, check_key, require
 from offtangent.theory.ge_wang_zhao.descent import DescentSettings
+from offtangent.training.arguments import check_params
+
+MOST_STEPS = 1 << 30  # half of what int32 holds: steps and waits are added
+SETTINGS = "theory.ge_wang_zhao.descent.DescentSettings(...)"
 
 
 class Algorithm1State(NamedTuple):
@@ -46,6 +51,12 @@ def algorithm1(settings: DescentSettings, *, key: Key[Array, ""]) -> optax.Gradi
     0
     """
     check_key(key)
+    check_kind("settings", settings, DescentSettings, SETTINGS)
+    require(
+        settings.wait < MOST_STEPS,
+        f"wait={settings.wait}: steps are counted in 32 bits. A wait of {MOST_STEPS} or more never ends; give a "
+        "smaller one, or descend without perturbations.",
+    )
 
     def init(params: PyTree) -> Algorithm1State:
         dtype = jnp.result_type(*jax.tree.leaves(params))
@@ -101,7 +112,6 @@ class Stationary(eqx.Module):
     loss: Float[Array, ""]
 
 
-@eqx.filter_jit
 def find_stationary(
     loss: Callable[[Any], Array], params: PyTree, settings: DescentSettings, *, most: int, key: Key[Array, ""]
 ) -> Stationary:
@@ -114,7 +124,21 @@ def find_stationary(
     >>> bool(found.returned), int(found.perturbations), int(found.escapes), abs(found.params).round(2).tolist()
     (True, 2, 1, [1.0, 0.0])
     """
+    check_function("loss", loss, "of the parameters, which gives one number")
+    check_params(params)
+    check_finite(params, "The parameters")
     check_count("most", most)
+    check_key(key)
+    check_kind("settings", settings, DescentSettings, SETTINGS)
+    shape = getattr(eqx.filter_eval_shape(loss, params), "shape", None)
+    require(shape == (), f"loss(params) has shape {shape}: expected one number. Take a mean or a sum over samples.")
+    return _found(loss, params, settings, most, key)
+
+
+@eqx.filter_jit
+def _found(
+    loss: Callable[[Any], Array], params: PyTree, settings: DescentSettings, most: int, key: Key[Array, ""]
+) -> Stationary:
     optimiser = algorithm1(settings, key=key)
 
     def going(carry: tuple[PyTree, Algorithm1State, Array]) -> Array:

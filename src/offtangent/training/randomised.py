@@ -21,9 +21,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._checks import check_key, check_real
+from offtangent._arguments import check_function
+from offtangent._checks import check_key, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
-from offtangent.special.losses import Loss, logistic
+from offtangent.special.losses import Loss, check_loss, logistic
 from offtangent.theory.bai_lee.penalties import penalty_gradient
 from offtangent.theory.bai_lee.risks import empirical_risk
 from offtangent.theory.bai_lee.signs import flip
@@ -51,6 +52,10 @@ class MeanLoss(eqx.Module):
 
     f: Callable[[Any, Array], Array]
     loss: Loss = eqx.field(static=True, default=logistic)
+
+    def __check_init__(self) -> None:
+        check_function("f", self.f, "f(params, X), such as a network")
+        check_loss(self.loss)
 
     def __call__(self, params: PyTree, X: Float[Array, "n *d"], y: Float[Array, "n *k"]) -> Float[Array, "*k"]:
         """Evaluate L̃ on a batch.
@@ -132,6 +137,8 @@ def unsigned(params: PyTree, state: optax.OptState) -> PyTree:
         raise InputError(
             f"The state is {a_kind(state)}: expected that of fresh_signs(...), as the outermost optimiser."
         )
+    alike = str(jax.tree.structure(params)) == str(jax.tree.structure(state.signs))
+    require(alike, "params have another structure than the signs of the state: give run.params and run.state.")
     return jax.tree.map(flip, params, state.signs)
 
 
@@ -150,8 +157,10 @@ def add_penalty(strength: float | Float[Array, "*b"] | optax.Schedule) -> optax.
     >>> regulariser.update(jnp.zeros((1, 2)), regulariser.init(W), W)[0].tolist()
     [[4.0, 0.0]]
     """
-    if not callable(strength) and not (np.isfinite(strength).all() and (np.asarray(strength) >= 0).all()):
-        raise InputError(f"strength={strength}: λ is zero or positive, and finite.")
+    if not callable(strength):
+        numbers = check_numbers(strength, "strength")
+        sound = np.isfinite(numbers).all() and (numbers >= 0).all()
+        require(sound, f"strength={strength}: λ is zero or positive, and finite.")
 
     def init(params: PyTree) -> optax.ScaleByScheduleState:
         if not hasattr(params, "ndim") or params.ndim < 2:
@@ -183,8 +192,7 @@ def randomised_sgd(
     `strength`; the regulariser's gradient turns with the signs, so it needs no sign of its own.
     """
     check_real("noise", noise)
-    if not 0 <= noise < math.inf:
-        raise InputError(f"noise={noise:g}: a standard deviation is zero or positive, and finite.")
+    require(0 <= noise < math.inf, f"noise={noise:g}: a standard deviation is zero or positive, and finite.")
     if not callable(rate):
         check_real("rate", rate)
         if not 0 < rate < math.inf:

@@ -220,3 +220,9 @@ def test_an_alpha_or_a_scale_outside_lemma_d2_is_refused(concept, given, said):
     net = ResNet.theory(dim=3, outputs=2, width=20, sigma_v=2.0, key=jax.random.key(2))
     with pytest.raises(InputError, match=said):
         existence_hidden(net, concept, composite, **{"alpha": 0.1, "sigma_w": 0.5, "sigma_v": 2.0, **given})
+
+
+def test_weights_for_another_scale_than_they_were_drawn_with_are_refused(concept):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match=r"scale=0\.001: the 800 entries of W0 say scale = "):
+        existence_weights(concept, rng.standard_normal((2, 200)), rng.standard_normal((4, 200)), scale=1e-3)

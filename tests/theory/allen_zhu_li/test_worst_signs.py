@@ -151,5 +151,18 @@ def test_entries_that_are_no_numbers_are_refused(call):
 @pytest.mark.parametrize("limit", [output_limit, operator_limit])
 @pytest.mark.parametrize(("size", "width"), [(0, 100), (math.nan, 100), (0.1, 0)])
 def test_a_limit_needs_entries_of_some_size_and_neurons(limit, size, width):
-    with pytest.raises(InputError, match=r"the bound holds for positive (size|width) only"):
+    with pytest.raises(InputError, match=r"the bound holds for positive size only|width=0"):
         limit(0.1, size, width)
+
+
+@pytest.mark.parametrize("starts", [0, -3])
+def test_no_start_finds_nothing(starts):
+    A, g = np.ones((2, 3)), np.ones(3)
+    for call in (
+        lambda: worst_relu(A, g, 1.0, starts=starts),
+        lambda: worst_output(A, g, 1.0, starts=starts),
+        lambda: worst_change(A, g, g, 1.0, starts=starts),
+        lambda: worst_operator(A, A, np.ones(2), 1.0, starts=starts),
+    ):
+        with pytest.raises(InputError, match=f"starts={starts}: it must be a whole number of at least 1"):
+            call()

@@ -153,3 +153,17 @@ def test_the_losses_lie_between_each_other_and_meet_the_theorems_hypotheses():
         assert absolute_loss(u, y, ceiling=1.0).max() == 1.0
     np.testing.assert_array_equal(ramp_loss(np.array([-1.0, 0.0, 0.25, 1.0, 2.0]), np.ones(5)), [1, 1, 0.75, 0, 0])
     np.testing.assert_array_equal(zero_one_loss(np.array([-1.0, 0.0, 0.25]), np.ones(3)), [1, 1, 0])
+
+
+@pytest.mark.parametrize("loss", [zero_one_loss, ramp_loss, absolute_loss])
+def test_a_network_that_diverged_has_no_loss(loss):
+    with pytest.raises(InputError, match="u has 1 entry that is NaN or infinite"):
+        loss(np.array([np.nan, 1.0]), np.ones(2))
+
+
+def test_other_labels_and_negative_complexities_are_refused():
+    for loss in (zero_one_loss, ramp_loss):
+        with pytest.raises(InputError, match="other labels than −1 and 1"):
+            loss(np.ones(2), np.array([0.0, 1.0]))
+    with pytest.raises(InputError, match="rademacher=-1"):
+        rademacher_gap_bound(-1.0, 10, delta=0.1)

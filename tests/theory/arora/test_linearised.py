@@ -96,3 +96,15 @@ def test_what_cannot_converge_is_refused():
         linearised_outputs(Spectrum.of(np.eye(2)), np.ones(2), rate=2.0, steps=np.arange(2))
     with pytest.raises(InputError, match="-1"):
         linearised_outputs(Spectrum.of(np.eye(2)), np.ones(2), rate=1.0, steps=np.array([-1]))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_labels_that_are_no_numbers_are_refused(bad):
+    net = TwoLayer.gaussian(dim=3, width=50, key=jax.random.key(0))
+    X, y = np.eye(3), np.array([1.0, bad, -1.0])
+    spectrum, ahead = Spectrum.of(np.eye(3)), {"rate": 0.1, "steps": np.array([1])}
+    for call in (linearised_outputs, linearised_distance):
+        with pytest.raises(InputError, match="y has 1 entry that is NaN or infinite"):
+            call(spectrum, y, **ahead)
+    with pytest.raises(InputError, match="y has 1 entry that is NaN or infinite"):
+        linearised_weights(Features.of(net, X), y)

@@ -140,3 +140,21 @@ def test_the_numbers_are_those_worked_out_by_hand():
 def test_what_no_bound_speaks_of_is_refused(bound):
     with pytest.raises(InputError):
         bound()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: flip_probability(-1.0, 1.0),
+        lambda: flip_probability_bound(-1.0, 1.0),
+        lambda: flip_candidates(np.ones((2, 3)), np.ones((1, 2)), -1.0),
+    ],
+)
+def test_a_negative_distance_is_refused(call):
+    with pytest.raises(InputError, match="radius=-1: a distance is zero or positive"):
+        call()
+
+
+def test_nan_flips_no_sign():
+    with pytest.raises(InputError, match="W has 6 entries that are NaN"):
+        flip_counts(np.ones((2, 3)), np.full((2, 3), np.nan), np.ones((1, 2)))

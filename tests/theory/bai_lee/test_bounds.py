@@ -210,3 +210,10 @@ def test_theorem_4s_width_is_the_least_at_which_eq_6_holds_on_its_own_ball(norm,
 def test_sample_sizes_of_polynomials_outside_theorem_7_are_refused(power):
     with pytest.raises(InputError, match="p = 2, 3 and even"):
         polynomial_samples(power, 10, epsilon=0.1)
+
+
+@pytest.mark.parametrize("given", [{"norm": 1e20, "epsilon": 1e-9}, {"norm": 1.0, "epsilon": 1e-100}])
+def test_a_width_beyond_float64_is_told_as_a_power_of_ten(given):
+    with pytest.raises(InputError, match=r"The width is about 10\^\d+, beyond float64"):
+        coupling_width(10**6, **given)
+    assert coupling_width(10**6, norm=1e10, epsilon=1e-9) == pytest.approx(1e248, rel=1e-6)  # d²b²⁰/ε⁴

@@ -10,7 +10,7 @@ import pytest
 from offtangent._errors import InputError
 from offtangent.networks import TwoLayer
 from offtangent.special import activation
-from offtangent.special.losses import logistic, soft_hinge
+from offtangent.special.losses import logistic, soft_hinge, squared
 from offtangent.theory._results import Sides
 from offtangent.theory.bai_lee.closeness import risk_closeness
 from offtangent.theory.bai_lee.landscape import clean_landscape, penalty_landscape, randomised_landscape
@@ -140,3 +140,12 @@ def test_bad_input_is_refused(scattered):
         landscape_survey(risk, W[0], W_star[0])
     with pytest.raises(InputError, match="30 numbers λ"):
         landscape_survey(risk, W, W_star, strengths=np.full(2, 0.1))
+
+
+def test_a_loss_outside_the_contract_is_refused():
+    net = TwoLayer.symmetric(dim=1, width=4, activation="relu3", key=jax.random.key(0))
+    risk = RandomisedRisk.of(net, np.ones((2, 1)), np.ones(2), squared)
+    with pytest.raises(InputError, match="squared is outside Theorem 4"):
+        risk_closeness(risk, np.ones((1, 4)), np.ones((1, 4)))
+    with pytest.raises(InputError, match="squared is outside Theorem 4"):
+        landscape_survey(risk, np.ones((1, 1, 4)), np.ones((1, 4)))

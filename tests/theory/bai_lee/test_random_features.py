@@ -121,3 +121,8 @@ def test_odd_degrees_are_refused_with_the_reason(power):
 def test_bad_arguments_are_refused(call, match):
     with pytest.raises(InputError, match=match):
         call()
+
+
+def test_a_variance_is_that_of_inputs_on_the_sphere():
+    with pytest.raises(InputError, match="row 0 of X has length 3, and B_x is radius=1"):
+        random_feature_variance(3 * np.eye(2), np.ones(2), 2)

@@ -168,3 +168,11 @@ def test_bad_problems_are_refused():
     relu = TwoLayer.symmetric(dim=3, width=4, activation="relu", key=jax.random.key(0))
     with pytest.raises(InputError, match="delta"):
         CleanRisk.of(relu, X, y)
+
+
+@pytest.mark.parametrize("kind", [RandomisedRisk, CleanRisk])
+def test_the_risk_of_one_sample_is_its_mean_with_itself(kind):
+    net = TwoLayer.symmetric(dim=3, width=8, activation="softplus", key=jax.random.key(0))
+    X, W = np.array([[0.3, -0.4, 0.5]]), 0.5 * jax.random.normal(jax.random.key(1), (3, 8))
+    alone, twice = kind.of(net, X, np.ones(1)), kind.of(net, np.repeat(X, 2, axis=0), np.ones(2))
+    assert float(alone(W)) == pytest.approx(float(twice(W)), rel=1e-6)

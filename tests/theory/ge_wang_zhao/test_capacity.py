@@ -45,7 +45,9 @@ def test_the_theorems_choices():
     assert (net.features, net.width, net.parameters) == (490, 982, 490 * 982)
     assert net.fits
     assert net.wide_enough
-    assert net.problems == ()
+    (told,) = net.problems
+    assert "490 features are more than the 145 of Lemma 13" in told
+    assert memorisation(5000, 784, power=1, features=150).problems == ()
     assert least_width(100) == 202
     assert admissible_features(100, 1) == 101 // 4
 
@@ -60,18 +62,18 @@ def test_what_does_not_fit_is_told_with_the_number_that_would():
 
 
 def test_too_few_polynomials_are_told_as_polynomials():
-    (told,) = memorisation(8, 2, power=1, features=10).problems
+    told, *_ = memorisation(8, 2, power=1, features=10).problems
     assert "8 samples are more than the 3 that polynomials of degree 2p = 2 in 2 inputs can fit" in told
 
 
 def test_too_few_features_are_told_as_features():
-    (told,) = memorisation(11, 3, power=2, features=4).problems
+    told, *_ = memorisation(11, 3, power=2, features=4).problems
     assert "11 samples are more than the 10 that quadratic forms of 4 features can fit" in told
 
 
 @pytest.mark.parametrize(("samples", "dim", "power", "features"), [(8, 2, 1, 10), (11, 3, 2, 4), (60, 3, 1, 3)])
 def test_what_the_remedy_names_is_the_least_that_fits(samples, dim, power, features):
-    (told,) = memorisation(samples, dim, power=power, features=features).problems
+    told, *_ = memorisation(samples, dim, power=power, features=features).problems
     fewest = re.search(r"(\d+) features or more", told)
     lowest = re.search(r"the power (\d+) or a higher one", told)
     k, p = int(fewest[1]) if fewest else features, int(lowest[1]) if lowest else power

@@ -82,3 +82,8 @@ def test_theorem_4_hands_algorithm_1_the_smaller_accuracy():
 def test_numbers_outside_theorem_4_are_refused(wrong, text):
     with pytest.raises(InputError, match=text):
         theorem4(**GIVEN | wrong)
+
+
+def test_more_samples_than_quadratic_forms_have_no_theorem4():
+    with pytest.raises(InputError, match="samples=50: 2 inputs have 3 quadratic forms"):
+        theorem4(samples=50, dim=2, width=6, smallest=1, radius=1, label=1, start=1, epsilon=0.1)

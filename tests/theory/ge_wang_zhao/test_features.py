@@ -211,3 +211,12 @@ def test_norms_are_within_the_bounds_but_for_the_stated_fraction(rng):
 def test_bad_input_is_refused(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+def test_what_is_no_net_and_a_bound_beyond_float64_are_refused():
+    with pytest.raises(InputError, match="No row of net is nearer than 1"):
+        net_expansion([0.6, 0.8], [[1.0, 0.0]], terms=3)
+    with pytest.raises(InputError, match="rows that are not of length 1"):
+        net_expansion([0.6, 0.8], 2 * np.eye(2), terms=1)
+    with pytest.raises(InputError, match="the bound is beyond float64"):
+        feature_norm_bound(10**6, 10**6, 300, radius=1e10, delta=0.1)

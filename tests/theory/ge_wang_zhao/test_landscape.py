@@ -240,3 +240,37 @@ def test_theorem_4_chooses_an_accuracy_whose_curvature_is_gamma():
 def test_bad_numbers_are_refused(make, text):
     with pytest.raises(InputError, match=text):
         make()
+
+
+NEAR = [[1.0, 0.0], [1.0, 1e-7]]  # of other directions in float64, of one in float32
+PLANE = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 0.0], [3.0, -1.0, 1e-9]]  # four forms where there are three
+
+
+@pytest.mark.parametrize("X", [NEAR, PLANE])
+def test_rows_in_nearly_special_position_are_refused_or_warned_of(X):
+    y = np.arange(1.0, len(X) + 1)
+    net = QuadraticNet(len(X[0]), 10)
+    with pytest.raises(InputError, match=r"matrices xxᵀ are (nearly dependent|not independent to rounding)"):
+        interpolant(net, X, y)
+    with jax.enable_x64(False), pytest.warns(UserWarning, match="not independent to rounding in float32"):
+        QuadraticRisk.of(net, X, y)
+
+
+def test_one_sample_is_met_and_has_a_risk():
+    net = QuadraticNet(3, 8)
+    W = interpolant(net, np.eye(3)[:1], [2.0])
+    assert float(QuadraticRisk.of(net, np.eye(3)[:1], [2.0]).loss(jnp.asarray(W))) < 1e-12
+
+
+def test_descent_along_negative_curvature_is_of_f_alone():
+    net = QuadraticNet(3, 8)
+    with pytest.raises(InputError, match="these steps lower f alone"):
+        negative_curvature_descent(QuadraticRisk.of(net, np.eye(3), np.ones(3), gamma=1.0), net.origin, 3)
+
+
+@pytest.mark.parametrize("smallest", [-1.0, 0.0, np.nan])
+def test_a_bound_needs_a_positive_singular_value(smallest):
+    risk = QuadraticRisk.of(QuadraticNet(3, 8), np.eye(3), np.ones(3))
+    with pytest.raises(InputError, match=r"smallest=.*expected a positive number"):
+        risk.bound(risk.net.origin, smallest)
+    assert float(jax.jit(lambda W, smallest: risk.bound(W, smallest))(risk.net.origin, 1.0)) > 0

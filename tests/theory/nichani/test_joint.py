@@ -42,7 +42,7 @@ def values(parts, weights):
 
 @pytest.fixture(scope="module")
 def truth(case):
-    """R₁, R₂ and R₃ from `theory.regularisers`: at W⋆, at W_L ± W_Q S and at W⋆S, for half of all signs S."""
+    """R₁, R₂ and R₃ from `theory.nichani.regularisers`: at W⋆, at W_L ± W_Q S and at W⋆S, for half of all signs S."""
     covariance, X, _, star = case
     with jax.enable_x64(True):
         half = all_signs(8)[:, None, :]

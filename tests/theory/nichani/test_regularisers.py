@@ -237,3 +237,15 @@ def test_what_cannot_be_regularised_is_refused():
     for words in ({"epsilon": 0.0}, {"degree": 0}, {"dim": 1}, {"width": -1.0}):
         with pytest.raises(InputError, match=f"{next(iter(words))}="):
             regulariser_choice(**({"dim": 10, "width": 100, "degree": 1, "epsilon": 0.1} | words))
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_of_no_free_directions_r1_is_the_whole_form_and_r2_zero(paired):
+    """R₁ = wᵀΣw at r = 0, with Σ of harmonics, against the covariance's own product."""
+    net = network(paired)
+    net = TwoLayer(net.W0 / jnp.linalg.norm(net.W0, axis=0), net.a, net.activation, paired=paired)
+    sigma = FeatureCovariance.of_harmonics(net)
+    W = np.random.default_rng(3).standard_normal(net.W0.shape)
+    held = jnp.asarray(W, net.W0.dtype)
+    assert float(R1.of(sigma, 0)(held)) == pytest.approx(float(np.sum(W * sigma.apply(W))), rel=1e-4)
+    assert float(R2.of(sigma, 0)(held)) == 0

@@ -29,7 +29,7 @@ def network(paired=True):
 
 @pytest.fixture(scope="module", params=["samples", "harmonics", "samples of unpaired neurons"])
 def case(request):
-    """A covariance in float64, training inputs, and R₁, R₂ and R₃ at rows of weights, from `theory.regularisers`."""
+    """A covariance in float64, training inputs, and R₁ to R₃ at rows of weights, from `theory.nichani.regularisers`."""
     with jax.enable_x64(True):
         net = network("unpaired" not in request.param)
         X, fresh = (sphere(n, 3, radius=3**0.5, key=jax.random.key(n)) for n in (7, 40))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound, check_numbers, check_real
+from offtangent._checks import check_bound, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.data.hierarchy import GeneralRidges, SmoothRidges
 
@@ -107,17 +107,17 @@ def composite_bound(composite: ConceptComplexity, base_bound: float | int) -> fl
 
 def _check_series(series: object) -> Float[np.ndarray, "*ridges orders"]:
     found = check_numbers(series, "series")
-    if not found.size or not np.isfinite(found).all():
-        raise InputError(f"series of shape {found.shape}: expected finite coefficients c_0, c_1, … of each ridge.")
+    require(
+        found.size and np.isfinite(found).all(),
+        f"series of shape {found.shape}: expected finite coefficients c_0, c_1, … of each ridge.",
+    )
     return found
 
 
 def _check_radius(name: str, value: float | int) -> None:
     check_real(name, value)
-    if not 0 <= value < math.inf:
-        raise InputError(f"{name}={value:g}: it is a length, finite and at least 0.")
+    require(0 <= value < math.inf, f"{name}={value:g}: it is a length, finite and at least 0.")
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0 < epsilon < 1:
-        raise InputError(f"epsilon={epsilon:g}: 𝔠_ε has ln(1/ε), and ε lies between 0 and 1.")
+    require(0 < epsilon < 1, f"epsilon={epsilon:g}: 𝔠_ε has ln(1/ε), and ε lies between 0 and 1.")

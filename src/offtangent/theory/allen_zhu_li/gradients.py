@@ -19,10 +19,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from offtangent._checks import check_finite
-from offtangent._errors import InputError
+from offtangent._checks import check_finite, require
 from offtangent.networks import ResNet
-from offtangent.networks.layers import affine
+from offtangent.networks.layers import affine, check_shapes
 from offtangent.networks.resnet import Hidden
 
 
@@ -34,8 +33,14 @@ class Signs(NamedTuple):
 
 
 def sign_patterns(net: ResNet, params: Hidden, X: Float[Array, "n d"]) -> Signs:
-    """D_W and D_{V,W} on a batch. With V = 0 the second is D_{V⁰,W}. Time O(nm(d + 2k))."""
+    """D_W and D_{V,W} on a batch. With V = 0 the second is D_{V⁰,W}. Time O(nm(d + 2k)).
+
+    NaN is refused, where it is known: a jitted one takes it for a negative number.
+    """
     out1 = net.first(params, X)  # first of all, since it refuses what does not fit the network
+    check_finite(net, "The network's weights")
+    check_finite(params, "The parameters")
+    check_finite(jnp.asarray(X), "The inputs")
     return Signs(affine(net.W0 + params.W, X) >= 0, affine(net.V0 + params.V, out1) >= 0)
 
 
@@ -49,8 +54,6 @@ class SignChanges(NamedTuple):
 def sign_changes(net: ResNet, params: Hidden, X: Float[Array, "n d"]) -> SignChanges:
     """The left sides of Lemma D.1(a) and (d). NaN is refused, where it is known: a jitted one counts no change."""
     now = sign_patterns(net, params, X)
-    check_finite(params, "The parameters")
-    check_finite(jnp.asarray(X), "The inputs")
     first, second = affine(net.W0, X) >= 0, affine(net.V0, net.first(params, X)) >= 0
     return SignChanges(jnp.sum(now.first != first, axis=1), jnp.sum(now.second != second, axis=1))
 
@@ -83,6 +86,8 @@ def gradient_parts(
     net: ResNet, params: Hidden, X: Float[Array, "n d"], direction: Hidden
 ) -> tuple[Float[Array, "n k"], Float[Array, "n k"]]:
     """f(W′; x) and g(V′; x) of Fact D.4 for the direction (W′, V′), written out. Time O(nm(d + k))."""
+    check_shapes(direction, (net.W0, net.V0))
+    check_finite(direction, "The direction")
     D, out1 = sign_patterns(net, params, X), net.first(params, X)
     through = _passed(D.first, affine(direction.W, X)) @ net.A.T
     V = net.V0 + params.V
@@ -107,8 +112,11 @@ def descent_parts(
     Ξ ≥ ½‖H − out‖² − 2‖Err‖².
     """
     out = net(params, X)
-    if target.shape != out.shape:
-        raise InputError(f"target has shape {target.shape}: expected {out.shape}, a row for each sample.")
+    require(target.shape == out.shape, f"target has shape {target.shape}: expected {out.shape}, a row for each sample.")
+    check_shapes(star, (net.W0, net.V0))
+    check_finite(target, "The target's values")
+    kinds = {str(leaf.dtype) for leaf in (*params, *star)}
+    require(len(kinds) == 1, f"params and star have dtypes {sorted(kinds)}: expected floats of one precision.")
     step = Hidden(star.W - params.W, star.V - params.V)
     f, g = gradient_parts(net, params, X, step)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_bound, check_count, check_numbers, check_real
+from offtangent._checks import check_bound, check_count, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.data.hierarchy import GeneralRidges
 from offtangent.networks import ResNet
@@ -39,8 +39,7 @@ def indicator_moment(order: int) -> float:
     check_count("order", order, least=0)
     if order == 0:
         return 0.5
-    if order % 2 == 0:
-        raise InputError(f"order={order}: for even i > 0 the mean of 1{{⟨w, x⟩ ≥ 0}} He_i is zero; give an odd i.")
+    require(order % 2 != 0, f"order={order}: for even i > 0 the mean of 1{{⟨w, x⟩ ≥ 0}} He_i is zero; give an odd i.")
     if order > HIGHEST_MOMENT:
         raise InputError(f"order={order}: p′_i leaves float64 beyond i = {HIGHEST_MOMENT}; give a lower order.")
     return (-1) ** ((order - 1) // 2) * math.prod(range(order - 2, 0, -2)) / math.sqrt(2 * math.pi)
@@ -63,10 +62,10 @@ class IndicatorFunction:
         if self.series.ndim != 1 or not self.series.size or not np.isfinite(self.series).all():
             raise InputError(f"series={self.series}: expected finite coefficients c_0, c_1, …")
         _check_orders(self.series)
-        if self.series[2::2].any():
-            raise InputError(
-                "series has even orders beyond the zeroth: h exists for c_0, c_1, c_3, c_5, … (Lemma F.2)."
-            )
+        require(
+            not self.series[2::2].any(),
+            "series has even orders beyond the zeroth: h exists for c_0, c_1, c_3, c_5, … (Lemma F.2).",
+        )
         if not 0 < self.epsilon < 1:
             raise InputError(f"epsilon={self.epsilon:g}: it must lie between 0 and 1.")
 
@@ -128,8 +127,9 @@ def indicator_mean(h: IndicatorFunction, cosines: Float[np.ndarray, " c"]) -> Fl
     >>> indicator_mean(IndicatorFunction(np.array([0.1, 1.0, 0.0, -0.5])), np.array([0.5]))  # 0.1 + 0.5 − 0.5/8
     array([0.5375])
     """
-    if not (np.abs(cosines) <= 1).all():
-        raise InputError("cosines lie in [−1, 1].")
+    values = check_numbers(cosines, "cosines")
+    require(values.ndim == 1, f"cosines has shape {values.shape}: expected a vector, such as np.array([0.5]).")
+    require((np.abs(values) <= 1).all(), "cosines lie in [−1, 1].")
     x, w = np.polynomial.legendre.leggauss(NODES)
     ends = np.linspace(0.0, REACH, PANELS + 1)
     half = (ends[1] - ends[0]) / 2
@@ -165,6 +165,7 @@ def existence_weights(
             raise InputError(
                 f"{name} has entries that are NaN or infinite: expected the weights a network starts from."
             )
+    _check_drawn("scale", scale, "W0", inner, 1.0)
     found = np.zeros_like(inner)
     for r in range(F.outputs):
         for i in range(F.terms):
@@ -211,30 +212,30 @@ def existence_hidden(
     _check_layers("base", base, net.A.shape, "W0", net.W0.shape)
     _check_layers("composite", composite, net.A.shape, "V0", net.V0.shape)
     check_real("alpha", alpha)
-    if not 0 < alpha < 1:
-        raise InputError(
-            f"alpha={alpha:g}: Lemma D.2 is about α in (0, 1), and so is Theorem 1. The V⋆ of G itself, to scale at "
-            "will, is existence_weights(composite, net.A, net.V0, scale=sigma_v / sqrt(net.width))."
-        )
+    require(
+        0 < alpha < 1,
+        f"alpha={alpha:g}: Lemma D.2 is about α in (0, 1), and so is Theorem 1. The V⋆ of G itself, to scale at "
+        "will, is existence_weights(composite, net.A, net.V0, scale=sigma_v / sqrt(net.width)).",
+    )
     for name, value in (("sigma_w", sigma_w), ("sigma_v", sigma_v)):
         check_real(name, value)
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it is the one that the network was drawn with, positive and finite.")
     root = math.sqrt(net.width)
-    _check_drawn("sigma_w", sigma_w, "W0", net.W0, 1.0)
-    _check_drawn("sigma_v", sigma_v, "V0", net.V0, root)
+    _check_drawn("sigma_w", sigma_w, "net.W0", net.W0, 1.0)
+    _check_drawn("sigma_v", sigma_v, "net.V0", net.V0, root)
     W = existence_weights(base, net.A, net.W0, scale=sigma_w, epsilon=epsilon)
     V = existence_weights(composite, net.A, net.V0, scale=sigma_v / root, epsilon=epsilon)
     return W, alpha * V
 
 
-def _check_drawn(name: str, sigma: float, layer: str, weights: Float[Array, "_ m"], times: float) -> None:
+def _check_drawn(name: str, sigma: float, layer: str, weights: Float[Array | np.ndarray, "_ m"], times: float) -> None:
     """Refuse a σ that weights from N(0, (σ/times)²) are not of: a sample's size misses it by σ/√(2 · count) or so."""
     found = times * float(np.sqrt(np.mean(np.square(np.asarray(weights, np.float64)))))
     if not abs(found - sigma) <= CHANCE * sigma / math.sqrt(2 * weights.size):
         raise InputError(
-            f"{name}={sigma:g}: the {weights.size} entries of net.{layer} say {name} = {found:.4g}, more than {CHANCE} "
-            f"standard errors away. Give the {name} that ResNet.theory drew the network with."
+            f"{name}={sigma:g}: the {weights.size} entries of {layer} say {name} = {found:.4g}, more than {CHANCE} "
+            f"standard errors away. Give the {name} that they were drawn with."
         )
 
 

@@ -12,7 +12,7 @@ with probability 0.99. The proof shows more: each of the k outputs has an error 
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound, check_count, check_real
+from offtangent._checks import check_bound, check_count, check_real, require
 from offtangent._errors import InputError
 
 
@@ -54,11 +54,11 @@ def corollary71_samples(dim: int, alpha: float | int) -> float:
     """
     check_count("dim", dim)
     check_alpha(alpha)
-    if alpha >= 1:
-        raise InputError(
-            f"alpha={alpha:g}: Corollary 7.1 is about α below a constant, α in (0, 1). From α = 1 on Lemma D.2, which "
-            "it rests on, is not stated, and α⁴ is no less than the α² of not learning G: take a smaller α."
-        )
+    require(
+        alpha < 1,
+        f"alpha={alpha:g}: Corollary 7.1 is about α below a constant, α in (0, 1). From α = 1 on Lemma D.2, which "
+        "it rests on, is not stated, and α⁴ is no less than the α² of not learning G: take a smaller α.",
+    )
     return dim / alpha**8
 
 
@@ -165,8 +165,7 @@ def error_floor(alpha: float | int, coefficient: float | int, norm: float | int)
     check_alpha(alpha)
     _check_coefficient(coefficient)
     check_real("norm", norm)
-    if not norm >= 0:
-        raise InputError(f"norm={norm:g}: ‖u‖, or a bound on it, is at least 0; give math.inf where none is known.")
+    require(norm >= 0, f"norm={norm:g}: ‖u‖, or a bound on it, is at least 0; give math.inf where none is known.")
     seen = abs(coefficient) * norm if coefficient else 0.0  # and so for an infinite norm
     return max(alpha - seen, 0.0) ** 2
 
@@ -179,8 +178,9 @@ def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: fl
     check_sizes(dim, degree)
     check_bound(coefficient=coefficient)
     check_real("labels", labels)
-    if not 0 <= labels < math.inf:
-        raise InputError(f"labels={labels:g}: ‖y‖², the sum of the squared labels, is finite and at least 0.")
+    require(
+        0 <= labels < math.inf, f"labels={labels:g}: ‖y‖², the sum of the squared labels, is finite and at least 0."
+    )
     if math.comb(dim, degree) < (dim / 5) ** degree:
         raise InputError(
             f"d = {dim}, k = {degree}: C(d, k) = {math.comb(dim, degree):.3g} is less than (d/5)^k = "
@@ -191,23 +191,24 @@ def memorising_bound(labels: float | int, dim: int, degree: int, coefficient: fl
 
 def _check_coefficient(coefficient: float | int) -> None:
     check_real("coefficient", coefficient)
-    if not math.isfinite(coefficient):
-        raise InputError(
-            f"coefficient={coefficient:g}: λ_S is a finite number, which CubeKernel.of(kernel, dim).spectrum has as "
-            "coefficient(k)."
-        )
+    require(
+        math.isfinite(coefficient),
+        f"coefficient={coefficient:g}: λ_S is a finite number, which CubeKernel.of(kernel, dim).spectrum has as "
+        "coefficient(k).",
+    )
 
 
 def check_sizes(dim: int, degree: int) -> None:
     """Refuse a product of fewer than two coordinates, or of more than there are."""
     check_count("dim", dim, least=2)
     check_count("degree", degree, least=2)
-    if degree > dim:
-        raise InputError(f"degree={degree}: a product of k coordinates of {dim}; k is at most {dim}.")
+    require(degree <= dim, f"degree={degree}: a product of k coordinates of {dim}; k is at most {dim}.")
 
 
 def check_alpha(alpha: float | int) -> None:
     """Refuse an α that is not positive and finite."""
     check_real("alpha", alpha)
-    if not 0 < alpha < math.inf:
-        raise InputError(f"alpha={alpha:g}: H = F + αG(F) has α > 0; without G(F) there is nothing that kernels miss.")
+    require(
+        0 < alpha < math.inf,
+        f"alpha={alpha:g}: H = F + αG(F) has α > 0; without G(F) there is nothing that kernels miss.",
+    )

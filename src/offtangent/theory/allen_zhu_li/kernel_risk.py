@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_coordinates, check_numbers
+from offtangent._checks import check_coordinates, check_magnitude, check_numbers, require
 from offtangent._errors import InputError
 from offtangent.kernels.cube import CubeKernel
 from offtangent.special.boolean import character, signs
@@ -56,16 +56,23 @@ def product_risk(
             f"kernel is {kernel!r}, of type {type(kernel).__name__}: expected its table on the cube, "
             f"kernels.cube.CubeKernel.of(kernel, {corners.shape[1]})."
         )
-    if kernel.dim != corners.shape[1]:
-        raise InputError(f"{kernel.name} is a table for {kernel.dim} dimensions, and X has {corners.shape[1]} columns.")
+    require(
+        kernel.dim == corners.shape[1],
+        f"{kernel.name} is a table for {kernel.dim} dimensions, and X has {corners.shape[1]} columns.",
+    )
     check_sizes(corners.shape[1], len(chosen))
     check_coordinates(f"coordinates={chosen}", chosen, corners.shape[1])
     check_alpha(alpha)
     beta = check_numbers(beta, "beta")
-    if beta.shape[-2:] != (len(corners), len(chosen)):
-        raise InputError(f"beta has shape {beta.shape}: expected ({len(corners)}, {len(chosen)}), an output for each.")
-    if not np.isfinite(beta).all():
-        raise InputError("beta has entries that are NaN or infinite: give the coefficients of a regression that ended.")
+    require(
+        beta.shape[-2:] == (len(corners), len(chosen)),
+        f"beta has shape {beta.shape}: expected ({len(corners)}, {len(chosen)}), an output for each.",
+    )
+    require(
+        np.isfinite(beta).all(),
+        "beta has entries that are NaN or infinite: give the coefficients of a regression that ended.",
+    )
+    check_magnitude(3, beta=beta)
     squares = kernel.spectrum.squares
     base = squares[1] * np.einsum("nk,...nk->...k", corners[:, chosen], beta)
     product = squares[len(chosen)] * np.einsum("n,...nk->...k", character(chosen, corners), beta)

@@ -17,7 +17,7 @@ import scipy.linalg
 import scipy.sparse.linalg
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_numbers
+from offtangent._checks import check_numbers, require
 from offtangent._errors import InputError
 from offtangent.data.duplicates import merge_duplicates
 from offtangent.kernels.regression import check_targets
@@ -152,11 +152,11 @@ def memorise_on_top(X: object, Y: object, degree: int, coefficients: Float[np.nd
     check_sizes(corners.shape[1], degree)
     every = subsets(corners.shape[1], degree)
     given = check_numbers(coefficients, "coefficients")
-    if given.shape != (len(every),):
-        raise InputError(
-            f"coefficients of shape {given.shape}: expected ({len(every)},), one for each of the {len(every)} "
-            f"subsets of {degree} coordinates."
-        )
+    require(
+        given.shape == (len(every),),
+        f"coefficients of shape {given.shape}: expected ({len(every)},), one for each of the {len(every)} "
+        f"subsets of {degree} coordinates.",
+    )
     if bad := int((~np.isfinite(given)).sum()):
         raise InputError(f"{bad} of the {len(every)} coefficients are NaN or infinite: expected λ_S, finite numbers.")
     sizes = np.abs(given)

@@ -13,7 +13,7 @@ checked here is all that has a number, and a width that passes may still be belo
 import math
 from dataclasses import dataclass, replace
 
-from offtangent._checks import check_count, check_real
+from offtangent._checks import check_count, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.theory.allen_zhu_li.concept import ConceptComplexity
 
@@ -66,10 +66,10 @@ def resnet_settings(
         check_real(name, value)
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it must be positive and finite.")
-    if min(1.0, delta) ** 2 == 0:
-        raise InputError(
-            f"delta={delta:g}: the theorem asks for τ_w²/δ² steps, more than can be counted; give a larger δ."
-        )
+    require(
+        min(1.0, delta) ** 2 != 0,
+        f"delta={delta:g}: the theorem asks for τ_w²/δ² steps, more than can be counted; give a larger δ.",
+    )
     check_count("outputs", outputs)
     check_count("width", width)
     told = sigma_w is not None
@@ -125,26 +125,25 @@ def theorem1(
             )
     for name, value in (("alpha", alpha), ("base_bound", base_bound), ("optimum", optimum)):
         check_real(name, value)
-    if not alpha > 0:
-        raise InputError(f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). With α = 0 there is no G to learn.")
-    if alpha >= 1:
-        raise InputError(
-            f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). From α = 1 on Lemma D.2, that W⋆ and V⋆ exist, is not "
-            "stated, nor are Lemma D.3 and the descent of Claims D.6 and D.7, which start from it; and a bound of "
-            "order α⁴ would be no less than the α² of not learning G. Lemma D.1 is left: resnet_settings(tau_w=…, "
-            "tau_v=…) checks its conditions for any radii."
-        )
+    require(alpha > 0, f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). With α = 0 there is no G to learn.")
+    require(
+        alpha < 1,
+        f"alpha={alpha:g}: Theorem 1 is about α in (0, 1). From α = 1 on Lemma D.2, that W⋆ and V⋆ exist, is not "
+        "stated, nor are Lemma D.3 and the descent of Claims D.6 and D.7, which start from it; and a bound of "
+        "order α⁴ would be no less than the α² of not learning G. Lemma D.1 is left: resnet_settings(tau_w=…, "
+        "tau_v=…) checks its conditions for any radii.",
+    )
     if base.outputs != composite.outputs:
         raise InputError(f"F has {base.outputs} outputs and G has {composite.outputs}: both map to the same k.")
-    if not 0 <= base_bound < math.inf:
-        raise InputError(
-            f"base_bound={base_bound:g}: 𝔅_F bounds ‖F(x)‖ over all inputs, so it is finite and at least 0."
-        )
-    if not 0 <= optimum < math.inf:
-        raise InputError(
-            f"optimum={optimum:g}: OPT is the mean of ½‖H(x) − y‖², finite and at least 0. It is 0 for labels without "
-            "noise."
-        )
+    require(
+        0 <= base_bound < math.inf,
+        f"base_bound={base_bound:g}: 𝔅_F bounds ‖F(x)‖ over all inputs, so it is finite and at least 0.",
+    )
+    require(
+        0 <= optimum < math.inf,
+        f"optimum={optimum:g}: OPT is the mean of ½‖H(x) − y‖², finite and at least 0. It is 0 for labels without "
+        "noise.",
+    )
     tau_w, per_alpha = (ROOM * one.outputs * one.terms * one.smooth for one in (base, composite))
     tau_v = alpha * per_alpha
     found = resnet_settings(

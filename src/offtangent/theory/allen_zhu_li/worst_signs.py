@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from offtangent._checks import check_bound, check_numbers
+from offtangent._checks import check_bound, check_count, check_numbers, check_real, require
 from offtangent._errors import InputError
 
 LATER = 16  # neurons that are tried once the next one no longer fits into the knapsack
@@ -32,8 +32,8 @@ def flip_fraction(delta: float | int) -> float:
     >>> round(flip_fraction(1e-3) / 1e-2, 3), flip_fraction(1.0)
     (1.241, 1.0)
     """
-    if not delta >= 0:
-        raise InputError(f"delta={delta:g}: a length is at least 0.")
+    check_real("delta", delta)
+    require(delta >= 0, f"delta={delta:g}: a length is at least 0.")
     if delta >= 1:
         return 1.0
     low, high = 0.0, 40.0
@@ -62,7 +62,8 @@ def output_limit(length: float | int, size: float | int, width: int) -> float:
     attained.
     """
     _check_length(length)
-    check_bound(size=size, width=width)
+    check_count("width", width)
+    check_bound(size=size)
     return 1.5 * (2 / (3 * math.pi)) ** (1 / 3) * length ** (4 / 3) * (size * math.sqrt(width)) ** (-1 / 3)
 
 
@@ -73,7 +74,8 @@ def operator_limit(length: float | int, size: float | int, width: int) -> float:
     (V⁰ᵀz)_j². With s = σ_v/√m it is 0.639 τ_v^{2/3} σ_v^{1/3}, where Lemma D.1(f) prints τ_v^{4/3} σ_v^{−1/3}.
     """
     _check_length(length)
-    check_bound(size=size, width=width)
+    check_count("width", width)
+    check_bound(size=size)
     moment = 2**0.75 * math.gamma(1.25) / math.sqrt(math.pi)  # E|g|^{3/2} of a standard Gaussian
     density = math.sqrt(2 / math.pi) * moment**2 / 2 * math.sqrt(size * math.sqrt(width))
     return 3 ** (1 / 3) * length ** (2 / 3) * density ** (2 / 3)
@@ -139,8 +141,7 @@ def worst_operator(
     """
     A, V0 = _layer(length, A=A, V0=V0)
     (z,) = _layer(length, z=z)
-    if len(z) != len(V0):
-        raise InputError(f"z has {len(z)} entries and V0 {len(V0)} rows: expected one for each, z = (out₁, 1).")
+    require(len(z) == len(V0), f"z has {len(z)} entries and V0 {len(V0)} rows: expected one for each, z = (out₁, 1).")
     g, k = z @ V0, len(A)
     first = g >= 0
     turn = np.where(first, -1.0, 1.0)
@@ -163,6 +164,7 @@ def worst_relu(
     Each round takes the g′ that goes furthest along DAᵀu, D the signs and u the direction of the outputs so far.
     """
     A, g = _layer(length, A=A, g=g)
+    check_count("starts", starts)
     rng, best, found = np.random.default_rng(seed), -1.0, np.zeros_like(g)
     for _ in range(starts):
         step, before = length * _unit(rng.standard_normal(len(g))), -1.0
@@ -189,14 +191,16 @@ def _layer(length: float | int, **given: object) -> list[np.ndarray]:
             shapes = ", ".join(f"{each} {one.shape}" for each, one in arrays.items())
             what = "a matrix with a column" if wanted == 2 else "a vector with an entry"
             raise InputError(f"Shapes {shapes}: expected {name} to be {what} for each neuron.")
+        if not array.size:
+            raise InputError(f"{name} has shape {array.shape}: expected at least one neuron, and one row of a matrix.")
         if not np.isfinite(array).all():
             raise InputError(f"{name} has entries that are NaN or infinite: signs and norms are of finite numbers.")
     return list(arrays.values())
 
 
 def _check_length(length: float | int) -> None:
-    if not 0 <= length < math.inf:
-        raise InputError(f"length={length:g}: a length is at least 0, and finite.")
+    check_real("length", length)
+    require(0 <= length < math.inf, f"length={length:g}: a length is at least 0, and finite.")
 
 
 def _adversary(
@@ -209,6 +213,7 @@ def _adversary(
     starts: int,
     seed: int,
 ) -> tuple[float, np.ndarray]:
+    check_count("starts", starts)
     rng = np.random.default_rng(seed)
     best, found = value(first)[0], first
     for _ in range(starts):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_real
+from offtangent._checks import check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.linalg import Spectrum
 
@@ -59,10 +59,10 @@ def largest_stable_rate(spectrum: Spectrum) -> float:
     """
     if not isinstance(spectrum, Spectrum):
         raise InputError(f"spectrum is {a_kind(spectrum)}: expected a linalg.Spectrum, such as Gram(kernel, X).eigh().")
-    if spectrum.which == "smallest" and not spectrum.complete:
-        raise InputError(
-            "The spectrum holds the smallest eigenvalues only; λ_max is needed: H.eigh(k) finds the largest."
-        )
+    require(
+        spectrum.which != "smallest" or spectrum.complete,
+        "The spectrum holds the smallest eigenvalues only; λ_max is needed: H.eigh(k) finds the largest.",
+    )
     largest = float(spectrum.values.max())
     if not largest > 0:
         raise InputError(f"The largest eigenvalue is {largest:g}: gradient descent learns nothing at any rate.")
@@ -103,8 +103,7 @@ def predict_residual(
     """
     check_rate(spectrum, rate)
     steps = np.atleast_1d(steps)
-    if steps.dtype.kind not in "iu":
-        raise InputError(f"steps has dtype {steps.dtype}: expected whole numbers of gradient steps.")
+    require(steps.dtype.kind in "iu", f"steps has dtype {steps.dtype}: expected whole numbers of gradient steps.")
     if (steps < 0).any():
         raise InputError(f"steps holds {steps.min()}: numbers of gradient steps are zero or positive.")
     energy = spectrum.energy(y)
@@ -141,8 +140,7 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
     11
     """
     check_rate(spectrum, rate)
-    if not loss > 0:
-        raise InputError(f"loss={loss:g}: the target is a positive fraction of the initial loss, such as 0.01.")
+    require(loss > 0, f"loss={loss:g}: the target is a positive fraction of the initial loss, such as 0.01.")
     if loss >= 1:  # the energies may sum to a hair more than ‖y‖²
         return 0
     energy = spectrum.energy(y)
@@ -217,11 +215,11 @@ def worst_case_labels(spectrum: Spectrum) -> Float[np.ndarray, "n"]:
     >>> worst_case_labels(Spectrum.of(np.diag([1.0, 0.1])))
     array([0.        , 1.41421356])
     """
-    if not spectrum.complete:
-        raise InputError(
-            f"The worst-case labels need the smallest eigenvalue, and only the {len(spectrum.values)} largest of "
-            f"{len(spectrum.vectors)} are known. Use the whole spectrum, Gram.eigh()."
-        )
+    require(
+        spectrum.complete,
+        f"The worst-case labels need the smallest eigenvalue, and only the {len(spectrum.values)} largest of "
+        f"{len(spectrum.vectors)} are known. Use the whole spectrum, Gram.eigh().",
+    )
     vector = spectrum.vectors[:, -1]
     sign = 1.0 if vector.sum() >= 0 else -1.0
     return sign * np.sqrt(len(vector)) * vector + 0.0

@@ -15,7 +15,7 @@ from typing import Protocol, overload, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound, check_real
+from offtangent._checks import check_bound, check_entries, check_real, require
 from offtangent._errors import InputError
 from offtangent.theory.arora.movement import movement_bound, movement_radius
 from offtangent.theory.arora.widths import initial_residual_bound
@@ -77,11 +77,11 @@ def complexity(quadratic: float | int | Bracketed, n: int) -> float | Complexity
 
 
 def _root(quadratic: float, n: int) -> float:
-    if not quadratic >= 0:
-        raise InputError(
-            f"yᵀH⁻¹y = {quadratic:g}: it is zero or positive. A matrix that is singular to rounding may give such a "
-            "value; add a ridge."
-        )
+    require(
+        quadratic >= 0,
+        f"yᵀH⁻¹y = {quadratic:g}: it is zero or positive. A matrix that is singular to rounding may give such a "
+        "value; add a ridge.",
+    )
     return math.sqrt(2 * quadratic / n)
 
 
@@ -97,6 +97,7 @@ def rademacher_gap_bound(
     0.3288
     """
     check_bound(delta, n=n, lipschitz=lipschitz, ceiling=ceiling)
+    require(rademacher >= 0, f"rademacher={rademacher:g}: a Rademacher complexity is zero or positive.")
     return 2 * lipschitz * rademacher + 3 * ceiling * math.sqrt(math.log(2 / delta) / (2 * n))
 
 
@@ -128,8 +129,7 @@ def rademacher_bound(
     0.2453
     """
     check_bound(delta, n=n, width=width, scale=scale)
-    if not (radius >= 0 and movement >= 0):
-        raise InputError(f"radius={radius:g}, movement={movement:g}: distances are zero or positive.")
+    require(radius >= 0 and movement >= 0, f"radius={radius:g}, movement={movement:g}: distances are zero or positive.")
     log = math.log(2 / delta)
     constant = 2 * math.sqrt(2 / math.pi) if proof else 2.0
     return RademacherBound(
@@ -244,14 +244,27 @@ Numbers = Float[np.ndarray, "*shape"]
 
 def ramp_loss(u: Numbers, y: Numbers) -> Numbers:
     """1 where uy ≤ 0, 1 − uy up to uy = 1, 0 beyond: between the 0-1 loss and the ℓ1 loss, for labels ±1."""
+    _check_outputs(u, y, signs=True)
     return np.clip(1 - np.asarray(u) * np.asarray(y), 0.0, 1.0)
 
 
 def zero_one_loss(u: Numbers, y: Numbers) -> Numbers:
     """1 where uy ≤ 0, else 0, for labels ±1: an output of zero is wrong."""
+    _check_outputs(u, y, signs=True)
     return (np.asarray(u) * np.asarray(y) <= 0).astype(np.float64)
 
 
 def absolute_loss(u: Numbers, y: Numbers, *, ceiling: float = math.inf) -> Numbers:
     """|u − y|, the paper's ℓ1 loss. Theorem 5.1 speaks of losses in [0, 1]: `ceiling=1` makes it one of them."""
+    _check_outputs(u, y)
+    require(ceiling > 0, f"ceiling={ceiling:g}: the largest loss is positive, and may be infinite.")
     return np.minimum(np.abs(np.asarray(u) - np.asarray(y)), ceiling)
+
+
+def _check_outputs(u: Numbers, y: Numbers, *, signs: bool = False) -> None:
+    """Refuse outputs and labels that are not finite or of two shapes, and with `signs` other labels than −1 and 1."""
+    check_entries(u=u, y=y)
+    given, labels = np.shape(u), np.shape(y)
+    require(given == labels, f"u has shape {given} and y {labels}: expected one label for each output, in one shape.")
+    right = not signs or bool(np.isin(y, (-1, 1)).all())
+    require(right, "y has other labels than −1 and 1, for which this loss is. Give np.where(y > 0, 1.0, -1.0).")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound, check_inputs
+from offtangent._checks import check_bound, check_count, check_inputs, require
 from offtangent._errors import InputError
 from offtangent.kernels import relu_hidden
 
@@ -33,8 +33,7 @@ def tensor_powers(X: Float[np.ndarray, "n d"], power: int) -> Float[np.ndarray, 
     >>> tensor_powers(np.array([[1.0, 2.0]]), 2)
     array([[1., 2., 2., 4.]])
     """
-    if power < 0:
-        raise InputError(f"power={power}: it is zero or positive.")
+    check_count("power", power, least=0)
     inputs = check_inputs(X)
     rows = np.ones((len(inputs), 1))
     for _ in range(power):
@@ -51,8 +50,7 @@ def sample_size(quadratic: float, *, epsilon: float, delta: float) -> float:
     630.258509
     """
     check_bound(delta, epsilon=epsilon)
-    if not quadratic >= 0:
-        raise InputError(f"M_g = {quadratic:g}: it bounds a square, and is zero or positive.")
+    require(quadratic >= 0, f"M_g = {quadratic:g}: it bounds a square, and is zero or positive.")
     return (quadratic + math.log(1 / delta)) / epsilon**2
 
 
@@ -95,8 +93,9 @@ class Target:
     @classmethod
     def power(cls, beta: Float[np.ndarray, "d"], power: int, *, coefficient: float = 1.0) -> "Target":
         """α(βᵀx)^p: Theorem 6.1."""
-        if power < 0:
-            raise InputError(f"power={power}: Theorem 6.1 covers p = 1 and even p from 2 on.")
+        require(
+            hasattr(power, "__index__") and power >= 0, f"power={power}: Theorem 6.1 covers p = 1 and even p from 2 on."
+        )
         coefficients = np.zeros(power + 1)
         coefficients[-1] = coefficient
         return cls(f"{coefficient:g} (βᵀx)^{power}", (_ridge(beta, coefficients),))
@@ -118,10 +117,10 @@ class Target:
     def quadratic(cls, A: Float[np.ndarray, "d d"]) -> "Target":
         """xᵀAx for symmetric A, Example 6.2: `bound` is 6‖A‖_*, the trace norm, M_g = O(‖A‖_*²)."""
         A = np.asarray(A, np.float64)
-        if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.allclose(A, A.T, rtol=1e-12, atol=0):
-            raise InputError(
-                f"A has shape {A.shape} and must be square and symmetric. (A + A.T)/2 gives the same xᵀAx."
-            )
+        require(
+            A.ndim == 2 and A.shape[0] == A.shape[1] and np.allclose(A, A.T, rtol=1e-12, atol=0),
+            f"A has shape {A.shape} and must be square and symmetric. (A + A.T)/2 gives the same xᵀAx.",
+        )
         values, vectors = np.linalg.eigh(A)
         parts = [_ridge(vectors[:, j], np.array([0.0, 0.0, values[j]])) for j in range(len(values)) if values[j]]
         return cls("xᵀAx", tuple(parts) or (_ridge(vectors[:, 0], np.zeros(3)),))
@@ -142,8 +141,10 @@ class Target:
         return cls("z·arctan(z/2), z = βᵀx", (_ridge(beta, terms, lambda z: z * np.arctan(z / 2)),))
 
     def __post_init__(self) -> None:
-        if len({len(part.direction) for part in self.parts}) != 1:
-            raise InputError("The parts of a target must take inputs of one dimension.")
+        require(
+            len({len(part.direction) for part in self.parts}) == 1,
+            "The parts of a target must take inputs of one dimension.",
+        )
 
     def __call__(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         """The labels g(xᵢ). Time O(nd) for each part."""
@@ -204,10 +205,14 @@ def _ridge(
     function: Callable[[Float[np.ndarray, "n"]], Float[np.ndarray, "n"]] | None = None,
 ) -> Ridge:
     direction = np.array(beta, np.float64)
-    if direction.ndim != 1 or not np.isfinite(direction).all():
-        raise InputError(f"β has shape {direction.shape}: it is one vector of finite numbers.")
-    if coefficients.ndim != 1 or not np.isfinite(coefficients).all():
-        raise InputError("The coefficients are one sequence of finite numbers: coefficients[p] multiplies (βᵀx)^p.")
+    require(
+        direction.ndim == 1 and direction.size and np.isfinite(direction).all(),
+        f"β has shape {direction.shape}: it is one vector of finite numbers.",
+    )
+    require(
+        coefficients.ndim == 1 and coefficients.size and np.isfinite(coefficients).all(),
+        "The coefficients are one sequence of finite numbers: coefficients[p] multiplies (βᵀx)^p.",
+    )
     powers = np.flatnonzero(coefficients)
     for p in powers:
         if p == 0:

@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_inputs
+from offtangent._checks import check_entries, check_inputs, check_magnitude, require
 from offtangent._errors import InputError
 from offtangent.linalg import Spectrum
 from offtangent.networks import TwoLayer
+from offtangent.networks.two_layer import check_displacement
 from offtangent.theory.arora.dynamics import check_rate
 
 
@@ -35,6 +36,10 @@ class Features:
     def of(cls, net: TwoLayer, X: Float[np.ndarray, "n d"], W: Float[np.ndarray, "d m"] | None = None) -> "Features":
         """Those of a two-layer network at W₀ + W, by default at its initialisation, in float64. Memory O(nm)."""
         inputs = check_inputs(X)
+        require(inputs.shape[1] == net.dim, f"X has shape {inputs.shape}: expected (n, {net.dim}) for this network.")
+        if W is not None:
+            check_displacement(net.W0, W)
+            check_entries(W=np.asarray(W))
         weights = np.asarray(net.W0, np.float64) + (0.0 if W is None else np.asarray(W, np.float64))
         with jax.enable_x64(True):
             derivative = net.activation.derivative(1)(jnp.asarray(inputs @ weights, jnp.float64))
@@ -62,6 +67,8 @@ def linearised_outputs(
     array([[0.  , 0.  ], [1.  , 0.5 ], [1.  , 0.75]])
     """
     check_rate(spectrum, rate)
+    _check_labels(len(spectrum.vectors), y)
+    _check_steps(steps)
     learnt = np.maximum(spectrum.values, 0.0) * _sums(spectrum.values, rate, steps)
     return (learnt * (spectrum.vectors.T @ np.asarray(y, np.float64))) @ spectrum.vectors.T
 
@@ -74,6 +81,8 @@ def linearised_distance(
     With the spectrum of H(0) it is exact; with that of H∞, the limit of infinite width.
     """
     check_rate(spectrum, rate)
+    _check_labels(len(spectrum.vectors), y)
+    _check_steps(steps)
     weights = np.maximum(spectrum.values, 0.0) * spectrum.energy(y)
     return np.sqrt((_sums(spectrum.values, rate, steps) ** 2 * weights).sum(axis=1))
 
@@ -85,12 +94,14 @@ def linearised_weights(
 
     Time O(n²(d + m) + n³ + ndm). The limit exists when H(0) is positive definite.
     """
+    _check_labels(len(features.X), y)
     spectrum = Spectrum.of(features.gram())
     projections = spectrum.vectors.T @ np.asarray(y, np.float64)
     if (rate is None) != (steps is None):
         raise InputError("rate and steps go together: give both for W̃(k), or neither for its limit.")
     if rate is not None and steps is not None:
         check_rate(spectrum, rate)
+        _check_steps(np.array([steps]))
         sums = _sums(spectrum.values, rate, np.array([steps]))[0]
     else:
         smallest, largest = spectrum.values[-1], spectrum.values[0]
@@ -101,6 +112,18 @@ def linearised_weights(
             )
         sums = 1 / spectrum.values
     return features @ (spectrum.vectors @ (sums * projections))
+
+
+def _check_labels(count: int, y: Float[np.ndarray, "n"]) -> None:
+    check_entries(y=np.asarray(y))
+    require(np.shape(y) == (count,), f"y has shape {np.shape(y)}: expected ({count},), one label for each input.")
+    check_magnitude(3, y=y)
+
+
+def _check_steps(steps: Int[np.ndarray, "t"]) -> None:
+    kind = np.asarray(steps).dtype.kind
+    whole = np.ndim(steps) == 1 and kind in "iu"
+    require(whole, f"steps={steps!r}: expected a vector of whole numbers of gradient steps, such as np.array([0, 5]).")
 
 
 def _sums(values: Float[np.ndarray, "r"], rate: float, steps: Int[np.ndarray, "t"]) -> Float[np.ndarray, "t r"]:

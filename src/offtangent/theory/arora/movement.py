@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound
-from offtangent._errors import InputError
+from offtangent._checks import check_bound, check_entries, require
 from offtangent._types import AnyArray
 
 
@@ -28,8 +27,7 @@ def movement_radius(n: int, width: float | int, *, smallest: float, residual: fl
     0.32
     """
     check_bound(n=n, width=width, smallest=smallest)
-    if not residual >= 0:
-        raise InputError(f"residual={residual:g}: a length is zero or positive.")
+    require(residual >= 0, f"residual={residual:g}: a length is zero or positive.")
     return 4 * math.sqrt(n) * residual / (math.sqrt(width) * smallest)
 
 
@@ -63,8 +61,7 @@ def movement_bound(
     for all k, with probability at least 1 − δ. An infinite width leaves the first and the fourth.
     """
     check_bound(delta, n=n, width=width, smallest=smallest)
-    if not quadratic >= 0:
-        raise InputError(f"yᵀH⁻¹y = {quadratic:g}: it is zero or positive.")
+    require(quadratic >= 0, f"yᵀH⁻¹y = {quadratic:g}: it is zero or positive.")
     linear, initial = math.sqrt(quadratic), n * scale / (smallest * delta)
     if math.isinf(width):
         return MovementBound(linear, 0.0, 0.0, initial, 0.0)
@@ -86,12 +83,14 @@ def flip_probability(radius: float, scale: float) -> float:
     0.6827
     """
     check_bound(scale=scale)
+    _check_radius(radius)
     return math.erf(radius / (scale * math.sqrt(2)))
 
 
 def flip_probability_bound(radius: float, scale: float) -> float:
     """P(A_{r,i}) ≤ 2R / (√(2π) κ), eq. (17)."""
     check_bound(scale=scale)
+    _check_radius(radius)
     return 2 * radius / (math.sqrt(2 * math.pi) * scale)
 
 
@@ -101,6 +100,8 @@ def flip_candidates(W0: Float[AnyArray, "d m"], X: Float[AnyArray, "n d"], radiu
     >>> flip_candidates(np.array([[0.1, -0.2, 3.0]]), np.ones((1, 1)), radius=0.2)
     array([2])
     """
+    _check_radius(radius)
+    _check_layer(W0, W0, X)
     return np.count_nonzero(np.abs(np.asarray(X) @ np.asarray(W0)) <= radius, axis=1)
 
 
@@ -111,8 +112,21 @@ def flip_counts(
 
     Over m and summed for unit inputs, it is ‖Z − Z(0)‖_F².
     """
+    _check_layer(W0, W, X)
     inputs, start = np.asarray(X), np.asarray(W0)
     return np.count_nonzero((inputs @ start >= 0) != (inputs @ (start + np.asarray(W)) >= 0), axis=1)
+
+
+def _check_radius(radius: float) -> None:
+    require(radius >= 0, f"radius={radius:g}: a distance is zero or positive.")
+
+
+def _check_layer(W0: Float[AnyArray, "d m"], W: Float[AnyArray, "d m"], X: Float[AnyArray, "n d"]) -> None:
+    """Refuse weights of two shapes, which broadcasting would make alike, inputs of another dimension, and NaN."""
+    check_entries(W0=W0, W=W, X=X)
+    start, moved, inputs = np.shape(W0), np.shape(W), np.shape(X)
+    fits = len(start) == 2 and moved == start and len(inputs) == 2 and inputs[1] == start[0]
+    require(fits, f"Shapes W0 {start}, W {moved}, X {inputs}: expected (d, m) twice and (n, d), neurons as columns.")
 
 
 def flip_sum_bound(n: int, width: int, *, radius: float, scale: float, delta: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse.linalg
 from jaxtyping import Float, Num
 
-from offtangent._checks import check_inputs
+from offtangent._checks import check_inputs, require
 from offtangent._errors import InputError
 from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import AT_ONCE, check_targets
@@ -60,8 +60,10 @@ class Descent:
         O(pn(d + tn)); memory 256 MB and the result.
         """
         inputs, times = check_inputs(X_new), _check_steps(steps)
-        if inputs.shape[1] != self.X.shape[1]:
-            raise InputError(f"X_new has {inputs.shape[1]} features, and training had {self.X.shape[1]}.")
+        require(
+            inputs.shape[1] == self.X.shape[1],
+            f"X_new has {inputs.shape[1]} features, and training had {self.X.shape[1]}.",
+        )
         trained = self._trained(times)
         rows = max(1, AT_ONCE // len(self.X))
         blocks = [inputs[start : start + rows] for start in range(0, len(inputs), rows)]

@@ -7,7 +7,7 @@ networks many orders of magnitude narrower do what the theorems say (papers/aror
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound
+from offtangent._checks import check_bound, require
 from offtangent._errors import InputError
 from offtangent.theory.arora.generalisation import generalisation_bound
 from offtangent.theory.arora.widths import required_width
@@ -46,8 +46,10 @@ def prescribe(
     32768.0
     """
     check_bound(delta, n=n, smallest=smallest)
-    if theorem not in ("3.1", "4.1", "5.1"):
-        raise InputError(f"theorem={theorem!r}: the theorems that ask for a width are '3.1', '4.1' and '5.1'.")
+    require(
+        theorem in ("3.1", "4.1", "5.1"),
+        f"theorem={theorem!r}: the theorems that ask for a width are '3.1', '4.1' and '5.1'.",
+    )
     if (theorem == "4.1") != (epsilon is not None):
         raise InputError("epsilon is the accuracy of Theorem 4.1: give it there, and only there.")
     if epsilon is not None:

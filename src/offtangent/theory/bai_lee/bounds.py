@@ -8,9 +8,10 @@ the inputs, B_w = `norm` bounds ‖W‖_{2,4}.
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound
-from offtangent._errors import InputError
+from offtangent._checks import check_bound, require
 from offtangent.theory.bai_lee.penalties import penalty_choice
+
+LARGEST = 707.0  # log of what float64 holds, with room for a sum of four
 
 
 def initial_norm_bound(dim: int, width: int, *, delta: float) -> float:
@@ -28,8 +29,7 @@ def largest_square_bound(count: float | int) -> float:
 
     By Jensen, E max g² ≤ log(N E e^{λg²})/λ with E e^{λg²} = (1 − 2λ)^{-1/2}, at λ = 1/4.
     """
-    if not count >= 1:
-        raise InputError(f"count={count:g}: expected at least one variable.")
+    require(count >= 1, f"count={count:g}: expected at least one variable.")
     return 4 * math.log(math.sqrt(2) * count)
 
 
@@ -86,8 +86,9 @@ def generalisation_gap(
     (3.42, 0.02, 0.00033, 0.034)
     """
     check_bound(delta, n=n, dim=dim, width=width, norm=norm, radius=radius, spread=spread)
-    if math.isinf(width):
-        raise InputError("width=inf: Theorem 6's bound grows with log m. Give a finite width, such as 10**12.")
+    require(
+        not math.isinf(width), "width=inf: Theorem 6's bound grows with log m. Give a finite width, such as 10**12."
+    )
     slope, second, lipschitz = constants
     if curvature is None:
         curvature = second**2 * largest_square_bound(float(width) * n)
@@ -110,10 +111,19 @@ def coupling_width(dim: int, *, norm: float, epsilon: float, radius: float = 1.0
     110101.0
     """
     check_bound(dim=dim, norm=norm, epsilon=epsilon, radius=radius)
-    if epsilon > 1:
-        raise InputError(f"epsilon={epsilon:g}: Theorem 2 is about ε in (0, 1].")
+    require(epsilon <= 1, f"epsilon={epsilon:g}: Theorem 2 is about ε in (0, 1].")
+    _check_coupling(dim, radius * norm, epsilon)
     b = radius * norm
     return (b**12 + dim**4 * b**4 + dim**2 * b**20) / epsilon**4 + dim**5 * b**8 / epsilon**2
+
+
+def _check_coupling(dim: int, b: float, epsilon: float) -> None:
+    """Refuse what leads to a width beyond float64; each term of the sum is looked at by its logarithm."""
+    require(0 < b < math.inf, f"radius·norm={b:g} is beyond float64: give sizes nearer to one.")
+    size, d, e = math.log(b), math.log(dim), -math.log(epsilon)
+    terms = (12 * size + 4 * e, 4 * (d + size + e), 2 * d + 20 * size + 4 * e, 5 * d + 8 * size + 2 * e, 4 * e, 5 * d)
+    largest = max(12 * size, 4 * (d + size), 2 * d + 20 * size, 5 * d + 8 * size, *terms)
+    require(largest < LARGEST, f"The width is about 10^{largest / math.log(10):.0f}, beyond float64: none is so wide.")
 
 
 def localisation_radius(dim: int, width: float | int, *, strength: float, radius: float = 1.0) -> float:
@@ -187,8 +197,10 @@ def polynomial_samples(
     (64.0, 1600.0, 0.04)
     """
     check_bound(dim=dim, epsilon=epsilon, length=length)
-    if power != int(power) or not (power == 3 or (power >= 2 and power % 2 == 0)):
-        raise InputError(f"power={power:g}: Theorem 7 is about p = 2, 3 and even p ≥ 4; others have no W⋆.")
+    require(
+        power == int(power) and (power == 3 or (power >= 2 and power % 2 == 0)),
+        f"power={power:g}: Theorem 7 is about p = 2, 3 and even p ≥ 4; others have no W⋆.",
+    )
     size = coefficient**2 * length ** (2 * power) / epsilon**2
     return SampleSizes(power**3 * size / dim, power**2 * size)
 

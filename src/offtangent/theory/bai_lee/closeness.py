@@ -31,7 +31,7 @@ from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
 from offtangent.theory._results import Sides
-from offtangent.theory.bai_lee.landscape import _clean_terms, _randomised_terms
+from offtangent.theory.bai_lee.landscape import _clean_terms, _randomised_terms, check_contract
 from offtangent.theory.bai_lee.risks import CleanRisk, RandomisedRisk
 from offtangent.theory.bai_lee.signs import check_weights, in_float64, quadratic_expansion, standard_error
 
@@ -68,6 +68,7 @@ def risk_closeness(
     memory O(nm) and a bounded number of outputs.
     """
     constants = known_constants(risk.net, constants)
+    check_contract(risk.loss)
     with jax.enable_x64(True):
         here = jnp.asarray(np.asarray(check_weights(risk.net, W)), jnp.float64)
         there = jnp.asarray(np.asarray(check_weights(risk.net, W_star, "W_star")), jnp.float64)

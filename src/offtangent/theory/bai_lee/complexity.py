@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_bound, check_count, check_inputs
+from offtangent._checks import check_bound, check_count, check_inputs, check_magnitude, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
@@ -42,9 +42,9 @@ def input_spread(X: Float[AnyArray, "n d"]) -> float:
     (0.5, 1.0)
     """
     inputs = check_inputs(np.asarray(X))
+    check_magnitude(2, X=inputs)
     radius = float(np.linalg.norm(inputs, axis=1).max())
-    if not radius:
-        raise InputError("Every row of X is zero: expected inputs of a positive length B_x.")
+    require(radius, "Every row of X is zero: expected inputs of a positive length B_x.")
     return float(np.linalg.norm(inputs / radius, 2)) / math.sqrt(len(inputs))
 
 
@@ -94,6 +94,7 @@ def feature_term(
     Time O(m(nd² + d³)) for each pair of signs (half of it for a symmetric network), memory O(nm).
     """
     inputs = check_inputs(np.asarray(X))
+    _check_seen(net, inputs)
     n = len(inputs)
     exact = n <= ENUMERATED
     if exact:
@@ -161,13 +162,25 @@ def matrix_rademacher(A: Float[AnyArray, "m n d d"]) -> MatrixRademacher:
     6.6604
     """
     matrices = np.asarray(A, np.float64)
-    if matrices.ndim != 4 or matrices.shape[2] != matrices.shape[3]:
-        raise InputError(f"A has shape {matrices.shape}: expected (m, n, d, d), a square matrix for each r and i.")
-    if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=1e-10, atol=1e-12 * np.abs(matrices).max()):
-        raise InputError("A holds a matrix that is not symmetric, and Lemma 8 is about symmetric ones.")
+    require(
+        matrices.ndim == 4 and matrices.shape[2] == matrices.shape[3],
+        f"A has shape {matrices.shape}: expected (m, n, d, d), a square matrix for each r and i.",
+    )
+    require(matrices.size, f"A has shape {matrices.shape}: expected at least one matrix.")
+    require(np.isfinite(matrices).all(), "A has entries that are NaN or infinite: give finite numbers.")
+    check_magnitude(2, A=matrices)
+    require(
+        np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=1e-10, atol=1e-12 * np.abs(matrices).max()),
+        "A holds a matrix that is not symmetric, and Lemma 8 is about symmetric ones.",
+    )
     squares = np.einsum("rijk,rikl->rjl", matrices, matrices)
     width, _, dim, _ = matrices.shape
     return MatrixRademacher(float(np.linalg.eigvalsh(squares)[:, -1].max()), dim, width)
+
+
+def _check_seen(net: TwoLayer, inputs: Float[np.ndarray, "n d"]) -> None:
+    require(inputs.shape[1] == net.dim, f"X has shape {inputs.shape}: expected (n, {net.dim}) for this network.")
+    check_magnitude(6, X=inputs)
 
 
 def feature_rademacher(net: TwoLayer, X: Float[AnyArray, "n d"]) -> MatrixRademacher:
@@ -176,6 +189,7 @@ def feature_rademacher(net: TwoLayer, X: Float[AnyArray, "n d"]) -> MatrixRadema
     Its `lemma` and its `tropp` bound `feature_term(net, X).largest`.
     """
     inputs = check_inputs(np.asarray(X))
+    _check_seen(net, inputs)
     curvature = np.concatenate([values for _, values in curvatures(net, inputs)])
     weights = (curvature * (np.linalg.norm(inputs, axis=1) / len(inputs))[:, None]) ** 2
     return MatrixRademacher(max(float(pair[:, 1].max()) for pair in _extremes(weights, inputs)), net.dim, net.width)

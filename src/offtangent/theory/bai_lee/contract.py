@@ -59,12 +59,13 @@ class Contract:
         return "\n  ".join([head, *map(str, self.parts)])
 
 
-def loss_contract(loss: Loss, *, labels: tuple[float, ...] | None = None) -> Contract:
+def loss_contract(loss: Loss, *, labels: tuple[float, ...] | None = None, own_label: bool = False) -> Contract:
     """The contract, part by part, for each label (by default the loss's own) and |z| ≤ 10⁶, in float64.
 
     Besides the derivative of each order, differences of the order below are held against its limit: a kink, which
     autodiff does not see, fails there. A grid proves nothing between its points; it is dense (0.005) for |z| ≤ 30.
-    Time and memory O(12 000) for each label.
+    With `own_label`, ℓ(y, y) = 0 is asked too, as Nichani, Bai & Lee (2022), Section 2.1, do: of logistic and
+    soft_hinge, which have no least value at y = ±1, it is not true. Time and memory O(12 000) for each label.
 
     >>> from offtangent.special.losses import squared
     >>> loss_contract(squared).failures[0].name
@@ -91,6 +92,10 @@ def loss_contract(loss: Loss, *, labels: tuple[float, ...] | None = None) -> Con
         note("non-negative", 0.0, -1, label, derivatives[0], z)
         zero = int(np.argmin(np.abs(z)))
         note("ℓ(y, 0) ≤ 1", 1.0, 1, label, derivatives[0][zero : zero + 1], z[zero : zero + 1])
+        if own_label:
+            with jax.enable_x64(True):
+                own = np.asarray(loss(label, label), np.float64).reshape(1)
+            note("ℓ(y, y) = 0", 0.0, 1, label, own, np.array([label]))
         for order, name in ((1, "1-Lipschitz"), (2, "|ℓ''| ≤ 1"), (3, "|ℓ'''| ≤ 1")):
             slopes = np.diff(derivatives[order - 1]) / widths
             for values, at in ((derivatives[order], z), (slopes, middles)):

@@ -21,13 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_bound, check_inputs
+from offtangent._checks import check_bound, check_inputs, check_magnitude, require
 from offtangent._errors import InputError, a_kind
 from offtangent._host import on_host
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
 from offtangent.theory.bai_lee.random_features import (
     check_degree,
+    check_on_sphere,
     random_feature_energy,
     random_feature_energy_bound,
     random_feature_variance,
@@ -36,7 +37,6 @@ from offtangent.theory.bai_lee.random_features import (
 from offtangent.theory.bai_lee.signs import check_dim, check_net, check_weights
 
 BLOCK = 2**24  # entries of the n × m tables held at once: 128 MiB each in float64
-ON_SPHERE = 1e-5  # how far ‖x‖/B_x may be from one: inputs may come in float32
 
 
 def column_norm(W: Float[AnyArray, "d m"], power: float | int = 4) -> float:
@@ -45,11 +45,12 @@ def column_norm(W: Float[AnyArray, "d m"], power: float | int = 4) -> float:
     >>> column_norm(np.array([[3.0, 0.0], [4.0, 1.0]]), 2), column_norm(np.eye(3), np.inf)
     (5.0990195135927845, 1.0)
     """
-    if not power >= 1:
-        raise InputError(f"power={power:g}: ‖·‖_2,p is a norm for p from 1 on.")
+    require(power >= 1, f"power={power:g}: ‖·‖_2,p is a norm for p from 1 on.")
     columns = np.asarray(W, np.float64)
-    if columns.ndim != 2 or not np.isfinite(columns).all():
-        raise InputError(f"W has shape {columns.shape}: expected a matrix (d, m) of finite numbers.")
+    require(
+        columns.ndim == 2 and np.isfinite(columns).all(),
+        f"W has shape {columns.shape}: expected a matrix (d, m) of finite numbers.",
+    )
     return float(np.linalg.norm(np.linalg.norm(columns, axis=0), ord=power))
 
 
@@ -68,13 +69,17 @@ class RidgePower:
 
     def __post_init__(self) -> None:
         beta = np.array(self.direction, np.float64)
-        if beta.ndim != 1 or not np.isfinite(beta).all() or not beta.any():
-            raise InputError(f"β has shape {beta.shape}: it is one vector of finite numbers, not all zero.")
+        require(
+            beta.ndim == 1 and np.isfinite(beta).all() and beta.any(),
+            f"β has shape {beta.shape}: it is one vector of finite numbers, not all zero.",
+        )
         if not math.isfinite(self.coefficient):
             raise InputError(f"coefficient={self.coefficient:g}: α is a finite number.")
         object.__setattr__(self, "direction", beta)
-        if isinstance(self.power, bool) or not hasattr(self.power, "__index__"):
-            raise InputError(f"power={self.power!r}: p is a whole number, one of 2, 3, 4, 6, 8, …")
+        require(
+            not isinstance(self.power, bool) and hasattr(self.power, "__index__"),
+            f"power={self.power!r}: p is a whole number, one of 2, 3, 4, 6, 8, …",
+        )
         try:
             check_degree(self.power - 2)
         except InputError as error:
@@ -102,10 +107,10 @@ class RidgePower:
         Markov's inequality on the bound for `expected_norm4`; δ = 1 gives the number in the proof, right in at least
         half of all draws of W₀. (At large m the norm is close to its mean, and the bound holds in nearly all.)
         """
-        if not 0 < delta <= 1:
-            raise InputError(
-                f"delta={delta:g}: expected a number in (0, 1]; the bound fails with probability δ/2 at most."
-            )
+        require(
+            0 < delta <= 1,
+            f"delta={delta:g}: expected a number in (0, 1]; the bound fails with probability δ/2 at most.",
+        )
         bound = random_feature_energy_bound(self.direction, self.power - 2, **self._scale(radius))
         return 16 * self.length**4 * bound / delta
 
@@ -145,10 +150,10 @@ class RidgePower:
 
     def _inputs(self, X: Float[AnyArray, "n d"]) -> Float[np.ndarray, "n d"]:
         inputs = check_inputs(np.asarray(X))
-        if inputs.shape[1] != len(self.direction):
-            raise InputError(
-                f"X has {inputs.shape[1]} columns and β {len(self.direction)} entries: they must be equal."
-            )
+        require(
+            inputs.shape[1] == len(self.direction),
+            f"X has {inputs.shape[1]} columns and β {len(self.direction)} entries: they must be equal.",
+        )
         return inputs
 
 
@@ -157,8 +162,10 @@ def xor_target(dim: int, first: int = 0, second: int = 1) -> tuple[RidgePower, R
 
     The two parts take different halves of the neurons, so that their sum has no cross term, and ‖W⋆‖⁴_{2,4} = 8π.
     """
-    if not (0 <= first < dim and 0 <= second < dim and first != second):
-        raise InputError(f"coordinates {first} and {second} of {dim}: give two different ones, counted from 0.")
+    require(
+        0 <= first < dim and 0 <= second < dim and first != second,
+        f"coordinates {first} and {second} of {dim}: give two different ones, counted from 0.",
+    )
     plus, minus = np.zeros(dim), np.zeros(dim)
     plus[[first, second]], minus[first], minus[second] = 1.0, 1.0, -1.0
     return RidgePower(plus, 2, 0.25), RidgePower(minus, 2, -0.25)
@@ -220,8 +227,7 @@ def express(
     _check_net(net, radius)
     for target in several:
         _check_target(target)
-    if not several:
-        raise InputError("No targets were given: expected at least one RidgePower.")
+    require(several, "No targets were given: expected at least one RidgePower.")
     if len(several) > 1 and key is None:
         raise InputError(f"{len(several)} targets are added with random signs: give key=jax.random.key(0), say.")
     parts = [_weights(net, target, radius) for target in several]
@@ -240,6 +246,7 @@ def quadratic_part(net: TwoLayer, W: Float[AnyArray, "d m"], X: Float[AnyArray, 
     moved, signs = check_weights(net, W), np.asarray(net.a, np.float64)
     inputs = check_inputs(np.asarray(X))
     check_dim(net, inputs)
+    check_magnitude(3, X=inputs, W=moved)
     values = [
         (curvature * _folded(net, signs * (rows @ moved) ** 2)).sum(axis=1)
         for rows, curvature in curvatures(net, inputs)
@@ -263,22 +270,11 @@ def curvatures(
         yield rows, on_host(second, rows @ W0)
 
 
-def check_on_sphere(X: Float[np.ndarray, "n d"], radius: float) -> Float[np.ndarray, "n d"]:
-    """X, or an InputError where a row's length is not B_x: w₀ᵀx would not be a standard Gaussian."""
-    check_bound(radius=radius)
-    lengths = np.linalg.norm(X, axis=1)
-    worst = int(np.abs(lengths - radius).argmax())
-    if not abs(lengths[worst] - radius) <= ON_SPHERE * radius:
-        raise InputError(
-            f"row {worst} of X has length {lengths[worst]:.6g}, and B_x is radius={radius:g}: the theorem is about "
-            "inputs on the sphere of that radius. Rescale the rows, or give their length as radius."
-        )
-    return X
-
-
 def _weights(net: TwoLayer, target: RidgePower, radius: float) -> Float[np.ndarray, "d m"]:
-    if len(target.direction) != net.dim:
-        raise InputError(f"β has {len(target.direction)} entries and the network takes {net.dim} inputs.")
+    require(
+        len(target.direction) == net.dim,
+        f"β has {len(target.direction)} entries and the network takes {net.dim} inputs.",
+    )
     half = net.width // 2
     a = random_feature_weights(
         np.asarray(net.W0)[:, :half],
@@ -299,10 +295,11 @@ def _check_target(target: object) -> None:
 def _check_net(net: TwoLayer, radius: float) -> None:
     check_bound(radius=radius)
     check_net(net)
-    if not net.paired:
-        raise InputError("Theorem 7 needs a symmetric initialisation: take TwoLayer.symmetric(...).")
-    if net.activation.name != "relu3":
-        raise InputError(f"activation {net.activation.name!r}: Theorem 7 needs σ'' = relu. Take activation='relu3'.")
+    require(net.paired, "Theorem 7 needs a symmetric initialisation: take TwoLayer.symmetric(...).")
+    require(
+        net.activation.name == "relu3",
+        f"activation {net.activation.name!r}: Theorem 7 needs σ'' = relu. Take activation='relu3'.",
+    )
     half = radius * np.asarray(net.W0, np.float64)[:, : net.width // 2]
     square, spread = float(np.mean(half**2)), math.sqrt(2 / half.size)
     if abs(square - 1) > 8 * spread:

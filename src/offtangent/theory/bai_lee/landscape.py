@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8
 
+from offtangent._checks import check_entries, check_magnitude
 from offtangent._errors import InputError, a_kind
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
@@ -182,6 +183,8 @@ def penalty_landscape(W: Float[AnyArray, "d m"], W_star: Float[AnyArray, "d m"])
         raise InputError(
             f"W has shape {jnp.shape(W)} and W_star {jnp.shape(W_star)}: expected two matrices of one shape."
         )
+    check_entries(W=W, W_star=W_star)
+    check_magnitude(8, W=W, W_star=W_star)
     with jax.enable_x64(True):
         size, size_star, curvature = (float(one) for one in _penalty_terms(_float64(W), _float64(W_star)))
     return LandscapeInequality(curvature, 8 * size, size, 0.0, LANDSCAPE_CONSTANT * size_star - size)
@@ -231,7 +234,7 @@ def stationary_bound(
     `inexactness`. The theorem wants a width at which (8) holds at Ŵ with this ε; `randomised_landscape` measures it.
     """
     _check_problem(risk, RandomisedRisk, W, W_star)
-    _check_contract(risk.loss)
+    check_contract(risk.loss)
     with jax.enable_x64(True):
         sizes, terms = _randomised_terms(in_float64(risk), _float64(W), _float64(W_star))
         size, size_star, _, best = (float(one) for one in sizes)
@@ -275,7 +278,8 @@ def _check_shapes(net: TwoLayer, W: AnyArray, W_star: AnyArray) -> None:
 
 
 @cache
-def _check_contract(loss: Loss) -> None:
+def check_contract(loss: Loss) -> None:
+    """Refuse a loss of which Theorem 4 and the lemmas before it do not speak."""
     broken = loss_contract(loss).failures
     if broken:
         raise InputError(

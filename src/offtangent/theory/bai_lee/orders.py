@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_count, check_inputs
+from offtangent._checks import check_count, check_entries, check_finite, check_inputs, check_magnitude, require
 from offtangent._errors import InputError
 from offtangent._host import on_host
 from offtangent._types import AnyArray
@@ -130,10 +130,11 @@ def ridge_columns(net: TwoLayer, beta: Float[AnyArray, "d"], order: int) -> Floa
     """w_{⋆,r} = m^{-1/2k} β for each of the m = width/2 pairs: f^{(k)} then tends to `order_limit`. Time O(dm)."""
     check_count("order", order)
     direction = np.asarray(beta, np.float64)
-    if direction.shape != (net.dim,):
-        raise InputError(f"β has shape {direction.shape}: expected ({net.dim},), one entry for each input.")
-    if not np.isfinite(direction).all():
-        raise InputError("β has entries that are NaN or infinite: give finite numbers.")
+    require(
+        direction.shape == (net.dim,),
+        f"β has shape {direction.shape}: expected ({net.dim},), one entry for each input.",
+    )
+    require(np.isfinite(direction).all(), "β has entries that are NaN or infinite: give finite numbers.")
     pairs = net.width // 2
     return jnp.asarray(np.outer(direction, np.ones(pairs)) * pairs ** (-1 / (2 * order)), net.W0.dtype)
 
@@ -151,6 +152,8 @@ def order_limit(
     inputs, direction = check_inputs(np.asarray(X)), np.asarray(beta, np.float64)
     if direction.shape != inputs.shape[1:]:
         raise InputError(f"β has shape {direction.shape}: expected {inputs.shape[1:]}, one entry for each column of X.")
+    check_entries(beta=direction)
+    check_magnitude(2 * order, X=inputs, beta=direction)
     return (inputs @ direction) ** order * mean / math.factorial(order)
 
 
@@ -159,6 +162,7 @@ def extracting_weights(
 ) -> Float[Array, "d m"]:
     """W = [z₊w_⋆, z₋w_⋆]: the displacement of a symmetric network whose k-th order term dominates. Time O(dm)."""
     _check_pairs(net, stars)
+    check_finite(stars, "stars")
     plus, minus = law.sample(stars.shape[1], key=key)
     return jnp.hstack([stars * plus.astype(stars.dtype), stars * minus.astype(stars.dtype)])
 
@@ -202,6 +206,8 @@ def term_moments(
     b_r = σ^{(j)}(w_{0,r}ᵀx)(w_{⋆,r}ᵀx)^j/j!. Time O(n·m·(d + order)), memory O(nm).
     """
     _check_pairs(net, stars)
+    check_finite(stars, "stars")
+    check_magnitude(4 * order, X=X, stars=stars)
     inputs, pairs = check_inputs(np.asarray(X)), net.width // 2
     check_dim(net, inputs)
     preactivations = inputs @ np.asarray(net.W0, np.float64)[:, :pairs]
@@ -216,8 +222,7 @@ def term_moments(
 
 def _check_pairs(net: TwoLayer, stars: Float[Array, "*b d h"]) -> None:
     check_net(net)
-    if not net.paired:
-        raise InputError("Section 6 needs pairs of neurons that start equal: take TwoLayer.symmetric(...).")
+    require(net.paired, "Section 6 needs pairs of neurons that start equal: take TwoLayer.symmetric(...).")
     if stars.shape[-2:] != (net.dim, net.width // 2):
         raise InputError(
             f"the columns have shape {stars.shape}: expected {(net.dim, net.width // 2)}, one for each pair of neurons."

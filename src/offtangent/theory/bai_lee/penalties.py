@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_bound
+from offtangent._checks import check_bound, check_inexact, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 
@@ -52,6 +52,7 @@ def mean_penalty_hessian(W: Float[AnyArray, "*b d m"], V: Float[AnyArray, "*b d 
 def _squares(W: Float[AnyArray, "*b d m"]) -> Float[Array, "*b m"]:
     if jnp.ndim(W) < 2:
         raise InputError(f"W has shape {jnp.shape(W)}: ‖W‖_(2,4) is of a matrix (d, m), neurons are columns.")
+    check_inexact(W=W)
     return jnp.sum(jnp.asarray(W) ** 2, axis=-2)
 
 
@@ -88,8 +89,7 @@ def penalty_choice(norm: float, *, opt: float, gamma: float, epsilon: float) -> 
     (0.25, 0.25, 3.369)
     """
     check_bound(norm=norm, gamma=gamma, epsilon=epsilon)
-    if not 0 <= opt < math.inf:
-        raise InputError(f"opt={opt:g}: OPT bounds a loss, and is zero or positive, and finite.")
+    require(0 <= opt < math.inf, f"opt={opt:g}: OPT bounds a loss, and is zero or positive, and finite.")
     level = 2 * gamma * opt + epsilon
     return PenaltyChoice(
         strength=level / (LANDSCAPE_CONSTANT * norm**8),

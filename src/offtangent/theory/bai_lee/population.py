@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from offtangent._checks import check_count, check_key, check_labels
+from offtangent._checks import check_count, check_finite, check_key, check_labels
 from offtangent._errors import InputError, a_kind
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
@@ -134,6 +134,7 @@ def _average(
         if net is not None:
             inputs, labels = check_labels(inputs, labels)
             check_dim(net, inputs)
+        check_finite(inputs, "The inputs")
         check_loss_labels(loss, labels)
         for at in range(0, len(labels), batch):
             X, y = (jnp.asarray(part[at : at + batch], dtype) for part in (inputs, labels))

@@ -22,10 +22,13 @@ from collections import deque
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound
+from offtangent._checks import check_bound, check_entries, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.special.hermite_polynomials import hermite_times
+
+LONGEST = 1e30  # of β; its length is raised to twice the degree
+ON_SPHERE = 1e-5  # how far ‖x‖/B_x may be from one: inputs may come in float32
 
 Vector = Float[AnyArray, "d"]
 
@@ -89,8 +92,11 @@ def random_feature_weights(
     p = check_degree(power)
     columns, direction, length = np.asarray(W0, np.float64), *_direction(beta)
     check_bound(radius=radius)
-    if columns.shape[0] != len(direction):
-        raise InputError(f"W0 has {columns.shape[0]} rows and β has {len(direction)} entries: they must be equal.")
+    check_entries(W0=W0)
+    require(
+        columns.shape[0] == len(direction),
+        f"W0 has {columns.shape[0]} rows and β has {len(direction)} entries: they must be equal.",
+    )
     g = radius * (direction @ columns)
     h = deque(hermite_times(p, g, np.ones_like(g)), maxlen=1).pop()
     return coefficient * (radius * length) ** p / relu_hermite(p) * h
@@ -124,15 +130,39 @@ def random_feature_variance(
     """
     p, inputs = check_degree(power), np.asarray(X, np.float64)
     direction, length = _direction(beta)
+    check_entries(X=X)
+    check_on_sphere(inputs, radius)
+    require(
+        inputs.shape[1] == len(direction),
+        f"X has {inputs.shape[1]} columns and β has {len(direction)} entries: they must be equal.",
+    )
     z = inputs @ direction
     energy = random_feature_energy(beta, p, coefficient=coefficient, radius=radius)
     return energy * (1 + 2 * p * (z / radius) ** 2) / 2 - coefficient**2 * (length * z) ** (2 * p)
 
 
+def check_on_sphere(X: Float[np.ndarray, "n d"], radius: float) -> Float[np.ndarray, "n d"]:
+    """X, or an InputError where a row's length is not B_x: w₀ᵀx would not be a standard Gaussian."""
+    check_bound(radius=radius)
+    require(len(X), "X has no rows: expected at least one input.")
+    lengths = np.linalg.norm(X, axis=1)
+    worst = int(np.abs(lengths - radius).argmax())
+    if not abs(lengths[worst] - radius) <= ON_SPHERE * radius:
+        raise InputError(
+            f"row {worst} of X has length {lengths[worst]:.6g}, and B_x is radius={radius:g}: the theorem is about "
+            "inputs on the sphere of that radius. Rescale the rows, or give their length as radius."
+        )
+    return X
+
+
 def _direction(beta: Vector) -> tuple[Float[np.ndarray, "d"], float]:
     """β̂ and ‖β‖; a zero vector has no direction and keeps none."""
     vector = np.asarray(beta, np.float64)
-    if vector.ndim != 1 or not np.isfinite(vector).all():
-        raise InputError(f"β has shape {vector.shape}: it is one vector of finite numbers.")
+    require(
+        vector.ndim == 1 and np.isfinite(vector).all(),
+        f"β has shape {vector.shape}: it is one vector of finite numbers.",
+    )
     length = float(np.linalg.norm(vector))
+    require(vector.size, "β is empty: it is one vector of finite numbers.")
+    require(length < LONGEST, f"β has a length of {length:.3g}, whose powers are beyond float64. Divide it.")
     return (vector / length if length else vector), length

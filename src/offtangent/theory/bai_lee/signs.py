@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8, Key
 
-from offtangent._checks import check_count, check_inputs
+from offtangent._checks import check_count, check_inputs, check_magnitude, require
 from offtangent._errors import InputError, a_kind
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
@@ -46,11 +46,11 @@ def _check_signs(signs: AnyArray) -> None:
         right = bool(jnp.all(jnp.abs(signs) == 1))
     except jax.errors.ConcretizationTypeError:  # inside a jitted function nobody knows
         return
-    if not right:
-        raise InputError(
-            "The signs hold numbers other than −1 and 1. Σ is given by its diagonal, a vector: np.diag(Sigma) of a "
-            "matrix; 2 * bits - 1 of truth values."
-        )
+    require(
+        right,
+        "The signs hold numbers other than −1 and 1. Σ is given by its diagonal, a vector: np.diag(Sigma) of a "
+        "matrix; 2 * bits - 1 of truth values.",
+    )
 
 
 def all_signs(width: int) -> Int8[np.ndarray, "s m"]:
@@ -128,6 +128,7 @@ def sign_identities(
     inputs = check_inputs(X)
     moved = check_weights(net, W)
     check_dim(net, inputs)
+    check_magnitude(6, X=inputs, W=moved)
     half = np.asarray(choose_signs(net.width, samples, key))
     signs = np.concatenate([half, -half])
     with jax.enable_x64(True):
@@ -183,8 +184,10 @@ def check_weights(net: TwoLayer, W: Any, name: str = "W") -> Float[np.ndarray, "
 
 
 def check_dim(net: TwoLayer, inputs: Float[np.ndarray, "n d"]) -> None:
-    if inputs.shape[1] != net.dim:
-        raise InputError(f"X has {inputs.shape[1]} columns, and the network takes inputs of dimension {net.dim}.")
+    require(
+        inputs.shape[1] == net.dim,
+        f"X has {inputs.shape[1]} columns, and the network takes inputs of dimension {net.dim}.",
+    )
 
 
 def in_float64(module: Module) -> Module:

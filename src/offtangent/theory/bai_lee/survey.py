@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import check_entries, check_magnitude
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.theory.bai_lee.closeness import Closeness, closeness_of, known_constants, measure
-from offtangent.theory.bai_lee.landscape import LandscapeInequality
+from offtangent.theory.bai_lee.landscape import LandscapeInequality, check_contract
 from offtangent.theory.bai_lee.penalties import LANDSCAPE_CONSTANT
 from offtangent.theory.bai_lee.risks import RandomisedRisk
 from offtangent.theory.bai_lee.signs import in_float64, standard_error
@@ -48,12 +49,15 @@ def landscape_survey(
     Time O(k(ndm + snm)) for s signs; memory O(nm) for as many points at once as fit in 2²⁴ numbers.
     """
     known = known_constants(risk.net, constants)
+    check_contract(risk.loss)
     shape = risk.net.W0.shape
     if W.ndim != 3 or W.shape[1:] != shape or W_star.shape not in (shape, W.shape):
         raise InputError(
             f"W has shape {W.shape} and W_star {W_star.shape}: expected (k, {shape[0]}, {shape[1]}) and the same or "
             f"{shape}. One point is W[None]."
         )
+    check_entries(W=W, W_star=W_star)
+    check_magnitude(8, W=W, W_star=W_star)
     count = len(W)
     lams = np.full(count, float(risk.strength)) if strengths is None else np.asarray(strengths, np.float64)
     if lams.shape != (count,) or not (np.isfinite(lams) & (lams >= 0)).all():

@@ -111,6 +111,13 @@ class Capacity:
             told.append(
                 f"{self.width} neurons are fewer than 2{layer} + 2 = {least_width(self.inputs)}: minima may be local"
             )
+        if self.features is not None and self.power is not None:
+            allowed = admissible_features(self.dim, self.power)
+            if self.features > allowed:
+                told.append(
+                    f"{self.features} features are more than the {allowed} of Lemma 13, on which Theorem 5 rests: the "
+                    "smallest singular value has no bound from below"
+                )
         return tuple(told)
 
     @property

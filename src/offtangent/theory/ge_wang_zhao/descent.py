@@ -7,10 +7,10 @@ reach but ε′ = (σ²ε/nd)^{5/4}/(6B⁴√(2(f(0) + 1))), for which √(ρε�
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound, check_count
+from offtangent._checks import check_bound, check_count, require
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import check_halves
-from offtangent.theory.ge_wang_zhao.capacity import least_width
+from offtangent.theory.ge_wang_zhao.capacity import least_width, most_samples
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,19 @@ def theorem4(
         if not 0 < value < math.inf:
             raise InputError(f"{name}={value:g}: it must be positive and finite.")
     check_bound(delta)
-    if not 0 <= start < math.inf:
-        raise InputError(
-            f"start={start:g}: f(0) = (1/4n) Σ y² is finite and not negative. Give risk.loss(net.origin), or "
-            "np.mean(y**2) / 4."
-        )
+    require(
+        0 <= start < math.inf,
+        f"start={start:g}: f(0) = (1/4n) Σ y² is finite and not negative. Give risk.loss(net.origin), or "
+        "np.mean(y**2) / 4.",
+    )
     if width < least_width(dim):
         raise InputError(
             f"width={width}: Theorem 4 holds for r ≥ 2d + 2 = {least_width(dim)} neurons. Use {least_width(dim)}."
         )
+    require(
+        samples <= most_samples(dim),
+        f"samples={samples}: {dim} inputs have {most_samples(dim)} quadratic forms, so that of more samples σ is zero.",
+    )
     nd = samples * dim
     share = smallest**2 * epsilon / nd
     scale = 6 * radius**4 * math.sqrt(2 * (start + 1))

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound, check_count, check_inputs
+from offtangent._checks import check_bound, check_count, check_inputs, require
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features
 from offtangent.theory.ge_wang_zhao.monomials import multiplicities
 from offtangent.theory.ge_wang_zhao.tensors import isometric_power, multiply, reduced_power
 
+LARGEST = 1e308  # of float64
 SIGMA = 0.1  # of the net in Lemma 18's proof
 
 
@@ -42,8 +43,10 @@ def squared_features(R: object, X: object, power: int) -> Float[np.ndarray, "K n
     """
     rows, inputs = check_inputs(R), check_inputs(X)
     check_count("power", power)
-    if rows.shape[1] != inputs.shape[1]:
-        raise InputError(f"R has {rows.shape[1]} columns and X has {inputs.shape[1]}: expected the same dimension.")
+    require(
+        rows.shape[1] == inputs.shape[1],
+        f"R has {rows.shape[1]} columns and X has {inputs.shape[1]}: expected the same dimension.",
+    )
     return isometric_power((inputs @ rows.T) ** power, 2).T
 
 
@@ -54,8 +57,7 @@ def product_rows(X: object, Y: object, power: int) -> Float[np.ndarray, "n D"]:
     array([[0. , 0.5, 0. ]])
     """
     left, right = check_inputs(X), check_inputs(Y)
-    if left.shape != right.shape:
-        raise InputError(f"X has shape {left.shape} and Y {right.shape}: expected the same.")
+    require(left.shape == right.shape, f"X has shape {left.shape} and Y {right.shape}: expected the same.")
     check_count("power", power)
     dim = left.shape[1]
     weights = multiplicities(dim, power)
@@ -207,14 +209,24 @@ def net_expansion(point: object, net: object, *, terms: int) -> NetExpansion:
     """
     points = check_inputs(net)
     check_count("terms", terms)
+    sizes = np.linalg.norm(points, axis=1)
+    require(np.abs(sizes - 1).max() < 1e-9, "net has rows that are not of length 1: a net is one of the unit sphere.")
     left = np.array(point, np.float64)
-    if left.shape != points.shape[1:] or not abs(np.linalg.norm(left) - 1) < 1e-9:
-        raise InputError(f"point has shape {left.shape}: expected ({points.shape[1]},), a vector of length 1.")
-    weights, chosen = [], []
+    require(
+        left.shape == points.shape[1:] and abs(np.linalg.norm(left) - 1) < 1e-9,
+        f"point has shape {left.shape}: expected ({points.shape[1]},), a vector of length 1.",
+    )
+    weights: list[float] = []
+    chosen: list[int] = []
     for _ in range(terms):
         weight = float(np.linalg.norm(left))
         if weight == 0:
             break
+        require(
+            not weights or weight < weights[-1],
+            f"No row of net is nearer than 1 to what is left of the point after {len(weights)} terms: a σ-net has "
+            "rows within σ < 1 of every unit vector. Give more rows.",
+        )
         weights.append(weight)
         chosen.append(int(np.linalg.norm(points - left / weight, axis=1).argmin()))
         left = left - weight * points[chosen[-1]]
@@ -278,6 +290,11 @@ def _norm_bound(
     logarithm = math.log(vectors * dim) - math.log(delta) / 2
     coordinate = 2 * math.sqrt(logarithm)
     longest = radius + coordinate * math.sqrt(variance * dim)
+    factor = longest * coordinate * math.sqrt(dim)
+    require(
+        math.isfinite(factor) and power * math.log(factor) + math.log(features) / 2 < math.log(LARGEST),
+        f"radius={radius:g}, power={power}: the bound is beyond float64. Divide the inputs by their length.",
+    )
     value = math.sqrt(features) * (longest * coordinate * math.sqrt(dim)) ** power
     failure = delta / (math.sqrt(2 * math.pi * logarithm) * vectors * dim)
     return NormBound(value, min(failure, 1.0), coordinate)

@@ -18,10 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._checks import require
 from offtangent._errors import InputError
 from offtangent.networks import PolynomialNet, QuadraticNet
 from offtangent.theory.ge_wang_zhao.capacity import Capacity
-from offtangent.theory.ge_wang_zhao.samples import as_quadratic, nearly_parallel
+from offtangent.theory.ge_wang_zhao.samples import (
+    as_quadratic,
+    check_met,
+    check_positive,
+    nearly_dependent,
+    nearly_parallel,
+)
 from offtangent.theory.ge_wang_zhao.tensor_squares import check_multiples
 
 
@@ -72,7 +79,7 @@ class QuadraticRisk(eqx.Module):
 
         It warns where the smallest singular value of [x_j ⊗ x_j] is known to be zero, so that some labels cannot be
         had: with more samples than quadratic forms (or, with three layers, than polynomials of degree 2p), with a row
-        that is a multiple of another, and with a row of zeros.
+        that is zero or a multiple of another, and, of up to 1000 samples, where it is zero to rounding, in time O(n³).
 
         Args:
             net: The network. Of a `PolynomialNet` the risk is that of `net.net` on the features `net.features(X)`.
@@ -93,10 +100,12 @@ class QuadraticRisk(eqx.Module):
         else:
             try:
                 check_multiples(inputs)
+                why = nearly_dependent(inputs, jnp.asarray(inputs))
             except InputError as error:
-                warnings.warn(f"σ_min[x_j ⊗ x_j] = 0, so f may have no zero. {error}", stacklevel=2)
-        if not 0 <= gamma < math.inf:
-            raise InputError(f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
+                why = str(error)
+            if why:
+                warnings.warn(f"σ_min[x_j ⊗ x_j] = 0, so f may have no zero. {why}", stacklevel=2)
+        require(0 <= gamma < math.inf, f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
         return cls(quadratic, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
 
     def residuals(self, W: Float[Array, "d r"]) -> Float[Array, "n"]:
@@ -220,11 +229,11 @@ class QuadraticRisk(eqx.Module):
             InputError: If there are fewer than 2d + 2 neurons, so that half of W may have no null vector.
         """
         half, count = self.net.width // 2, len(self.y)
-        if half <= self.net.dim:
-            raise InputError(
-                f"width={self.net.width}: the direction of Lemma 3 needs r ≥ 2d + 2 = {2 * self.net.dim + 2} neurons, "
-                "so that half of W has a null vector."
-            )
+        require(
+            half > self.net.dim,
+            f"width={self.net.width}: the direction of Lemma 3 needs r ≥ 2d + 2 = {2 * self.net.dim + 2} neurons, "
+            "so that half of W has a null vector.",
+        )
         values, vectors = jnp.linalg.eigh(self.matrix(W))
         at = jnp.argmax(jnp.abs(values))
         value, z = values[at], vectors[:, at]
@@ -247,6 +256,7 @@ class QuadraticRisk(eqx.Module):
         Returns:
             One number, at least f(W).
         """
+        check_positive(smallest=smallest)
         count, dim = self.X.shape
         return count * dim * self.matrix_norm(W) ** 2 / (4 * smallest**2)
 
@@ -294,10 +304,12 @@ def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Floa
     found = Capacity.of(net, len(inputs))
     if not found.fits:
         raise InputError(f"Labels can contradict each other: {found.problems[0]}")
-    from scipy.linalg import eigh, solve
+    from scipy.linalg import LinAlgWarning, eigh, solve
 
     try:
-        weights = solve((inputs @ inputs.T) ** 2, labels, assume_a="pos")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LinAlgWarning)  # whether the labels are met is looked at below
+            weights = solve((inputs @ inputs.T) ** 2, labels, assume_a="pos")
     except np.linalg.LinAlgError:
         raise InputError(
             f"The {len(inputs)} matrices xxᵀ are not independent to rounding, so that labels can contradict each other."
@@ -308,12 +320,10 @@ def interpolant(net: QuadraticNet | PolynomialNet, X: object, y: object) -> Floa
     W = np.zeros((quadratic.dim, quadratic.width))
     for offset, sign in ((0, 1.0), (half, -1.0)):
         kept = np.flatnonzero(sign * values > 0)
-        if len(kept) > half:
-            raise InputError(
-                f"width={quadratic.width}: S has {len(kept)} eigenvalues of one sign, and there are {half} such "
-                f"neurons. Use {2 * len(kept)}."
-            )
+        few = f"width={quadratic.width}: S has {len(kept)} eigenvalues of one sign, and there are {half} such neurons."
+        require(len(kept) <= half, f"{few} Use {2 * len(kept)}.")
         W[:, offset : offset + len(kept)] = vectors[:, kept] * np.sqrt(sign * values[kept])
+    check_met(W, inputs, labels)
     return W
 
 
@@ -324,8 +334,11 @@ def negative_curvature_descent(
     """Steps along Lemma 3's direction alone, each to the minimum on its line; also f at every step.
 
     Each lowers f by at least the fraction σ²/(ndB⁴): by Lemma 4 the gain n‖M‖²/(4Σq²) ≥ ‖M‖²/4B⁴ is that much of f. It
-    starts anywhere, also at W = 0, and never looks at the gradient.
+    starts anywhere, also at W = 0, and never looks at the gradient. It is about f alone: a risk with γ is refused.
     """
+    require(W.dtype == risk.X.dtype, f"W has dtype {W.dtype}: expected {risk.X.dtype}, that of the risk.")
+    plain = isinstance(risk.gamma, jax.Array) or not risk.gamma  # of a traced γ nobody knows
+    require(plain, f"gamma={risk.gamma}: these steps lower f alone. Give QuadraticRisk.of(net, X, y), without γ.")
 
     def step(W: Float[Array, "d r"], _: None) -> tuple[Float[Array, "d r"], Float[Array, ""]]:
         found = risk.curvature(W)

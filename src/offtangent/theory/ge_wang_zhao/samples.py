@@ -1,14 +1,18 @@
 """The labelled samples of a network of quadratic neurons, as its quadratic layers see them."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
-from offtangent._checks import check_labels
+from offtangent._checks import check_labels, check_magnitude, require
 from offtangent._errors import InputError, a_kind
 from offtangent.data.preprocessing import unit_norm
 from offtangent.linalg.brackets import EPS
 from offtangent.networks import PolynomialNet, QuadraticNet
+
+MISSED = 1e-4  # of the largest label: by more than this no interpolant misses one
+DENSE = 1000  # rows up to which the smallest eigenvalue of their Gram matrix is looked at
 
 
 def as_quadratic(
@@ -22,13 +26,51 @@ def as_quadratic(
     if inputs.shape[1] != dim:
         raise InputError(f"X has {inputs.shape[1]} features, and the network takes {dim}.")
     if isinstance(net, QuadraticNet):
+        check_magnitude(2, dtype=jnp.zeros(()).dtype, X=inputs, y=labels)
         return net, inputs, labels
     seen = np.asarray(net.features(jnp.asarray(inputs)), np.float64)
-    if not np.isfinite(seen).all():
-        raise InputError(
-            f"The features (Rx)^{net.power} overflow. Shorten the rows of X, as data.preprocessing.unit_norm does."
-        )
+    require(
+        np.isfinite(seen).all(),
+        f"The features (Rx)^{net.power} overflow. Shorten the rows of X, as data.preprocessing.unit_norm does.",
+    )
     return net.net, seen, labels
+
+
+def nearly_dependent(inputs: Float[np.ndarray, "n d"], held: Float[Array, "n d"]) -> str:
+    """Why σ_min[x_j ⊗ x_j] cannot be told from zero in the precision in which X is `held`, in words, or nothing.
+
+    Moving unit rows by ε moves σ_min by at most 2ε√n. Time O(n³), so that more than 1000 rows are not looked at.
+    """
+    n, dim = inputs.shape
+    if n > DENSE:
+        return ""
+    units = unit_norm(inputs)
+    lowest = float(np.linalg.eigvalsh((units @ units.T) ** 2)[0])
+    rounding = max(n * (n + dim + 6) * EPS, (2 * float(np.finfo(held.dtype).eps)) ** 2 * n)
+    if lowest > rounding:
+        return ""
+    return f"The matrices xxᵀ of X are not independent to rounding in {held.dtype}.{nearly_parallel(inputs)}"
+
+
+def check_met(W: Float[np.ndarray, "d r"], inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]) -> None:
+    """Refuse an interpolant that rounding keeps from the labels."""
+    squares, half = (inputs @ W) ** 2, W.shape[1] // 2
+    missed = float(np.abs(squares[:, :half].sum(axis=1) - squares[:, half:].sum(axis=1) - labels).max())
+    if not missed <= MISSED * np.abs(labels).max():
+        raise InputError(
+            f"The {len(inputs)} matrices xxᵀ are nearly dependent, so that rounding misses a label by {missed:.2g}."
+            f"{nearly_parallel(inputs)} data.distributions.smooth_inputs puts inputs in general position."
+        )
+
+
+def check_positive(**sizes: Array | float) -> None:
+    """Refuse sizes that are not positive. Inside a jitted function nobody knows them."""
+    for name, value in sizes.items():
+        try:
+            right = bool(jnp.all(jnp.asarray(value) > 0))
+        except jax.errors.ConcretizationTypeError:
+            return
+        require(right, f"{name}={value}: expected a positive number.")
 
 
 def nearly_parallel(inputs: Float[np.ndarray, "n d"]) -> str:

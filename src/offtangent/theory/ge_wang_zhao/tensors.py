@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound, check_count, check_inputs
+from offtangent._checks import check_bound, check_count, check_inputs, check_magnitude, require
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.special.hermite_polynomials import hermite_times
@@ -81,16 +81,17 @@ class SymmetricTensor:
                 f"coefficients have shape {values.shape}: a symmetric tensor of order {self.power} on R^{self.dim} has "
                 f"{symmetric_dimension(self.dim, self.power)} of them, in the order of multi_indices(dim, power)."
             )
-        if not np.isfinite(values).all():
-            raise InputError("coefficients must be finite numbers.")
+        require(np.isfinite(values).all(), "coefficients must be finite numbers.")
         object.__setattr__(self, "coefficients", values)
 
     @classmethod
     def of(cls, tensor: object) -> "SymmetricTensor":
         """Φ_d^p of a tensor of shape (d, …, d), which must be symmetric."""
         array = np.asarray(tensor, np.float64)
-        if array.ndim < 1 or len(set(array.shape)) != 1 or not array.size:
-            raise InputError(f"the tensor has shape {array.shape}: expected (d, …, d), as many times as its order.")
+        require(
+            array.ndim >= 1 and len(set(array.shape)) == 1 and array.size,
+            f"the tensor has shape {array.shape}: expected (d, …, d), as many times as its order.",
+        )
         scale = float(np.abs(array).max())
         for axis in range(array.ndim - 1):  # neighbouring transpositions make all permutations
             if not np.allclose(array, array.swapaxes(axis, axis + 1), rtol=0, atol=1e-12 * scale):
@@ -107,8 +108,7 @@ class SymmetricTensor:
         check_count("power", power)
         given = np.asarray(values, np.float64)
         roots = np.sqrt(permutations(dim, power))
-        if given.shape != roots.shape:
-            raise InputError(f"values have shape {given.shape}: expected ({len(roots)},).")
+        require(given.shape == roots.shape, f"values have shape {given.shape}: expected ({len(roots)},).")
         return cls(given / roots, dim, power)
 
     @property
@@ -147,8 +147,7 @@ def symmetric_product(A: SymmetricTensor, B: SymmetricTensor) -> SymmetricTensor
     >>> symmetric_product(*e).dense()
     array([[0. , 0.5], [0.5, 0. ]])
     """
-    if A.dim != B.dim:
-        raise InputError(f"the tensors are on R^{A.dim} and R^{B.dim}: expected one dimension for both.")
+    require(A.dim == B.dim, f"the tensors are on R^{A.dim} and R^{B.dim}: expected one dimension for both.")
     product = multiply(A.polynomial[None], B.polynomial[None], A.dim, A.power, B.power)[0]
     power = A.power + B.power
     return SymmetricTensor(product / permutations(A.dim, power), A.dim, power)
@@ -171,8 +170,7 @@ def rv_norm_floor(norm: float | int, power: int) -> float:
     (1.414..., 1.414...)
     """
     check_count("power", power)
-    if not norm >= 0:
-        raise InputError(f"norm={norm:g}: it must be 0 or more.")
+    require(norm >= 0, f"norm={norm:g}: it must be 0 or more.")
     return norm / math.sqrt(math.factorial(power))
 
 
@@ -248,6 +246,7 @@ def hermite_expansion(M: SymmetricTensor, shift: object = None) -> HermiteExpans
     (array([10.    ,  6.    ,  1.4142]), 38.0)
     """
     at = _point("shift", shift, M.dim)
+    check_magnitude(2 * M.power, shift=at)
     return HermiteExpansion(exponents_up_to(M.dim, M.power), _shifted(at, M.power) @ M.polynomial)
 
 
@@ -263,6 +262,8 @@ def decoupled_variance(M: SymmetricTensor, first: object = None, second: object 
     11.0
     """
     power = _half(M)
+    for name, at in (("first", first), ("second", second)):
+        check_magnitude(2 * M.power, **{name: _point(name, at, M.dim)})
     values = M.coefficients[product_places(M.dim, power, power)]
     weights = permutations(M.dim, power)
     left, right = (_shifted(_point(name, at, M.dim), power) for name, at in (("first", first), ("second", second)))
@@ -294,8 +295,7 @@ def decoupled_variance_floor(M: SymmetricTensor) -> VarianceFloor:
 
 
 def _half(M: SymmetricTensor) -> int:
-    if M.power % 2:
-        raise InputError(f"M has order {M.power}: Lemma 10 speaks of tensors of an even order 2p.")
+    require(not M.power % 2, f"M has order {M.power}: Lemma 10 speaks of tensors of an even order 2p.")
     return M.power // 2
 
 
@@ -303,8 +303,10 @@ def _point(name: str, value: object, dim: int) -> Float[np.ndarray, "d"]:
     if value is None:
         return np.zeros(dim)
     point = np.asarray(value, np.float64)
-    if point.shape != (dim,) or not np.isfinite(point).all():
-        raise InputError(f"{name} has shape {point.shape}: expected ({dim},), of finite numbers.")
+    require(
+        point.shape == (dim,) and np.isfinite(point).all(),
+        f"{name} has shape {point.shape}: expected ({dim},), of finite numbers.",
+    )
     return point
 
 

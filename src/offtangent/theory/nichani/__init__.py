@@ -23,7 +23,7 @@ computed, V-E for what can be verified, X-E for the paper's experiments.
     E1     Section 2.1: the sigmoid with a shift                     special.activations.sigmoid
     E1     Assumption 2: σ, σ' and σ'' are bounded by 1              theory.nichani.bounded_assumption
     E1     Assumption 3: the harmonics of σ' and σ''                 theory.nichani.harmonic_assumption
-    E5     Section 2.1: what is asked of a loss but ℓ(y, y) = 0      theory.bai_lee.loss_contract
+    E5     Section 2.1: what is asked of a loss                      theory.bai_lee.loss_contract
     E5     Section 2.1: a loss for numbers that keeps all of it      special.losses.pseudo_huber
     E6     Eqs. (16), (24): R₁                                       theory.nichani.R1
     E6     Eqs. (17), (25): R₂                                       theory.nichani.R2

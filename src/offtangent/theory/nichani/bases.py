@@ -5,6 +5,7 @@
 """
 
 import abc
+import math
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -45,7 +46,7 @@ class FeatureBasis(Basis):
 
 
 class StoredBasis(Basis):
-    """The vᵢ themselves, folded (`theory.tangent`). A call costs O(rdh), the memory r·d·h."""
+    """The vᵢ themselves, folded (`nichani.tangent`). A call costs O(rdh), the memory r·d·h."""
 
     vectors: Float[Array, "r d h"]
     origin: Float[Array, "d m"]
@@ -62,4 +63,4 @@ class StoredBasis(Basis):
 
     @property
     def _flat(self) -> Float[Array, "r dh"]:
-        return self.vectors.reshape(len(self.vectors), -1)
+        return self.vectors.reshape(len(self.vectors), math.prod(self.vectors.shape[1:]))  # of none, −1 tells nothing

@@ -1,4 +1,4 @@
-"""R₁, R₂ and R₃ as bilinear forms on the host: what `theory.regularisers` are the squares of, in float64.
+"""R₁, R₂ and R₃ as bilinear forms on the host: what `theory.nichani.regularisers` are the squares of, in float64.
 
 With P = Π_{≤r} on the first r eigenvectors of a feature covariance Σ and x₁, …, x_n the training inputs,
 

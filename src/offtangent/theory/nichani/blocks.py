@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._errors import InputError
+from offtangent._checks import check_entries, require
 from offtangent.networks import TwoLayer
 from offtangent.special.sphere import block_dimensions, harmonic_dimension, tangent_eigenvalues
 from offtangent.theory.nichani.sphere_covariance import has_unit_columns
@@ -94,8 +94,13 @@ class Blocks:
 
 def feature_blocks(values: Float[np.ndarray, " r"], net: TwoLayer, degree: int, *, trace: float) -> Blocks:
     """The blocks of a covariance with these largest eigenvalues, in falling order, and this trace. Time O(r)."""
-    if isinstance(degree, bool) or not hasattr(degree, "__index__") or degree < 1:
-        raise InputError(f"degree={degree!r}: the blocks are those of a degree k ≥ 1, a whole number.")
+    require(
+        not isinstance(degree, bool) and hasattr(degree, "__index__") and degree >= 1,
+        f"degree={degree!r}: the blocks are those of a degree k ≥ 1, a whole number.",
+    )
+    check_entries(values=values)
+    ranked = np.ndim(values) == 1 and len(values) > 0
+    require(ranked, f"values has shape {np.shape(values)}: expected the largest eigenvalues, one after the other.")
     low, medium = block_dimensions(net.dim, degree)
     high = low + medium
     size, known = net.dim * net.width, len(values)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_count
+from offtangent._checks import check_count, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.linalg import Spectrum
@@ -128,8 +128,7 @@ class FeatureCovariance:
         trace = float(np.trace(gram)) / n
         spectrum = Spectrum.of(gram, count)
         keep = spectrum.values > n * np.finfo(np.float64).eps * max(spectrum.values[0], 0.0)
-        if not keep.any():
-            raise InputError("All features are zero at these inputs: σ' vanishes there, and Σ has no directions.")
+        require(keep.any(), "All features are zero at these inputs: σ' vanishes there, and Σ has no directions.")
         values, vectors = spectrum.values[keep], spectrum.vectors[:, keep]
         return cls(net, values / n, trace, Samples(features, vectors, vectors / np.sqrt(values)))
 
@@ -295,8 +294,7 @@ class FeatureCovariance:
         Returns:
             A `Basis` of the eigenvectors start + 1, …, stop, which projects weights on them.
         """
-        if not 0 <= start <= stop:
-            raise InputError(f"start={start}, stop={stop}: expected 0 ≤ start ≤ stop.")
+        require(0 <= start <= stop, f"start={start}, stop={stop}: expected 0 ≤ start ≤ stop.")
         self.check_rank(stop)
         return self.source.basis(start, stop)
 

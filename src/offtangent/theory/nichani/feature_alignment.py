@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse.linalg
 from jaxtyping import Float
 
-from offtangent._checks import check_count
+from offtangent._checks import check_count, require
 from offtangent._errors import InputError
 from offtangent.theory.nichani.covariance import FeatureCovariance, Samples, Source
 
@@ -56,8 +56,10 @@ def alignment(training: FeatureCovariance, population: FeatureCovariance, rank: 
     >>> bool(found.sine <= found.bound)
     True
     """
-    if training.net is not population.net and not _same(training, population):
-        raise InputError("The two covariances are of different networks: build both from the same net.")
+    require(
+        training.net is population.net or _same(training, population),
+        "The two covariances are of different networks: build both from the same net.",
+    )
     check_count("rank", rank)
     for name, one in (("training", training), ("population", population)):
         if one.known <= rank:

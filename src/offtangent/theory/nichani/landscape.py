@@ -20,6 +20,7 @@ from functools import cache, cached_property
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
 from offtangent._host import on_host
 from offtangent._types import AnyArray
@@ -186,8 +187,10 @@ class JointLandscape:
         )
 
     def _remainder(self, place: "_Place") -> float:
-        if self.model != "quadratic":
-            raise InputError("The proof's terms are for the quadratic model: give JointLandscape.of model='quadratic'.")
+        require(
+            self.model == "quadratic",
+            "The proof's terms are for the quadratic model: give JointLandscape.of model='quadratic'.",
+        )
         whole, low = self.images
         crossed = np.sum((place.tilt * self.along) ** 2, axis=1)
         mixed = np.sum(self.second * place.moved * (self.star.X @ place.step), axis=1)
@@ -217,7 +220,7 @@ class _Place:
     curve: Float[np.ndarray, "n m"]
 
 
-# `theory.penalties` has these for JAX, which would compile them for every width.
+# `bai_lee.penalties` has these for JAX, which would compile them for every width.
 
 
 def _penalty(W: Float[np.ndarray, "d m"]) -> float:
@@ -236,7 +239,7 @@ def _mean_penalty_hessian(W: Float[np.ndarray, "d m"], V: Float[np.ndarray, "d m
 
 @cache
 def _check_contract(loss: Loss) -> None:
-    broken = loss_contract(loss).failures
+    broken = loss_contract(loss, own_label=True).failures
     if broken:
         raise InputError(
             f"{loss.name} breaks the proof's contract: {'; '.join(map(str, broken))}. Take special.losses.pseudo_huber."

@@ -1,8 +1,8 @@
 """What a finite width and a finite sample make of the tangent kernel's eigenvalues, degree by degree.
 
 At infinite width, and for inputs uniform on S^{d−1}(√d), the feature covariance Σ of Nichani, Bai & Lee (2022), eq.
-(5), has the eigenvalue ξ_j of `special.tangent_eigenvalues` B(d, j) times. With h independent neurons, and from N
-inputs, it is a mean of h, and of N, independent terms, and two things are exact: the trace of its part of degree j is
+(5), has the eigenvalue ξ_j of `special.sphere.tangent_eigenvalues` B(d, j) times. With h independent neurons, and from
+N inputs, it is a mean of h, and of N, independent terms, and two things are exact: the trace of its part of degree j is
 B(d, j)ξ_j for any weights on the unit sphere, and the mean of the part is ξ_j I. What is left is second order, with
 T_jl the overlap of the degrees j and l in one neuron and τ_j = B(d, j)ξ_j:
 
@@ -10,7 +10,7 @@ T_jl the overlap of the degrees j and l in one neuron and τ_j = B(d, j)ξ_j:
     s_j² ≈ (T_jj/B(d, j) − ξ_j²)/h + (B(d, j) − 1)ξ_j²/N,
 
 the mean of a block's eigenvalues and their variance. A neuron's part of degree j is, as a matrix on its own weights,
-α_j along w and β_j across it (`theory.sphere_features`), so that T_jl = α_jα_l + (d − 1)β_jβ_l and τ_j = α_j +
+α_j along w and β_j across it (`sphere_covariance`), so that T_jl = α_jα_l + (d − 1)β_jβ_l and τ_j = α_j +
 (d − 1)β_j. The ends of a block are those of Marchenko and Pastur, ξ_j(1 ± s_j/ξ_j)². None of this is in the paper.
 """
 

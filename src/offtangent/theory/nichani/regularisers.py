@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_count, check_key
+from offtangent._checks import check_count, check_key, require
 from offtangent._errors import InputError, a_kind
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
@@ -249,8 +249,10 @@ class Stacked(Regulariser):
 
     @classmethod
     def of(cls, *parts: Regulariser) -> "Stacked":
-        if not parts or len({str(jax.tree.map(jnp.shape, part)) for part in parts}) > 1:
-            raise InputError("Stacked.of needs regularisers of one kind, of networks of one width and activation.")
+        require(
+            parts and len({str(jax.tree.map(jnp.shape, part)) for part in parts}) <= 1,
+            "Stacked.of needs regularisers of one kind, of networks of one width and activation.",
+        )
         return cls(jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts))
 
     @property
@@ -275,6 +277,5 @@ def _check_covariance(covariance: object) -> None:
 
 def _count(rank: int, n: int) -> int:
     check_count("rank", rank, least=0)
-    if rank > n:
-        raise InputError(f"rank={rank}: {n} training inputs have at most {n} singular vectors.")
+    require(rank <= n, f"rank={rank}: {n} training inputs have at most {n} singular vectors.")
     return max(rank, 1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int8
 
-from offtangent._errors import InputError
+from offtangent._checks import require
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
 from offtangent.special.sphere import harmonic_coefficients
@@ -107,10 +107,10 @@ class SignedRegularisers:
 
     def _rows(self, signs: AnyArray) -> Float[np.ndarray, "s m"]:
         rows = np.asarray(signs, np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.weights.shape[1] or not (np.abs(rows) == 1).all():
-            raise InputError(
-                f"signs have shape {rows.shape}: expected rows of {self.weights.shape[1]} numbers, each −1 or 1."
-            )
+        require(
+            rows.ndim == 2 and rows.shape[1] == self.weights.shape[1] and (np.abs(rows) == 1).all(),
+            f"signs have shape {rows.shape}: expected rows of {self.weights.shape[1]} numbers, each −1 or 1.",
+        )
         return rows
 
 
@@ -140,8 +140,9 @@ def sign_energy(net: TwoLayer, W: Float[AnyArray, "d m"]) -> float:
     36.0
     """
     moved = check_weights(net, W)
-    if not has_unit_columns(net):
-        raise InputError('W₀ must have columns of length 1, as TwoLayer.symmetric(law="sphere", ...) makes them.')
+    require(
+        has_unit_columns(net), 'W₀ must have columns of length 1, as TwoLayer.symmetric(law="sphere", ...) makes them.'
+    )
     slope, kinks = net.activation.derivative(1), net.activation.kinks
     (second,) = harmonic_coefficients(lambda z: slope(z) ** 2, dim=net.dim, degree=0, kinks=kinks)
     (along,) = harmonic_coefficients(lambda z: (z * slope(z)) ** 2, dim=net.dim, degree=0, kinks=kinks)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_bound, check_count, check_inputs
+from offtangent._checks import check_bound, check_count, check_inputs, require
 from offtangent._errors import InputError, a_kind
 from offtangent._types import AnyArray
 from offtangent.data.targets import LowDegreePlusSparse
@@ -35,7 +35,8 @@ from offtangent.special.sphere import (
     harmonic_dimension,
     monomial_coefficients,
 )
-from offtangent.theory.bai_lee.expressivity import check_on_sphere, column_norm, quadratic_part
+from offtangent.theory.bai_lee.expressivity import column_norm, quadratic_part
+from offtangent.theory.bai_lee.random_features import check_on_sphere
 from offtangent.theory.bai_lee.signs import check_net
 from offtangent.theory.nichani.sphere_covariance import has_unit_columns
 
@@ -140,8 +141,10 @@ class SphereRidge:
 
     def _along(self, X: Float[AnyArray, "n inputs"]) -> Float[np.ndarray, " n"]:
         inputs = check_inputs(np.asarray(X))
-        if inputs.shape[1] != self.dim:
-            raise InputError(f"X has {inputs.shape[1]} columns and β {self.dim} entries: they must be equal.")
+        require(
+            inputs.shape[1] == self.dim,
+            f"X has {inputs.shape[1]} columns and β {self.dim} entries: they must be equal.",
+        )
         return check_on_sphere(inputs, math.sqrt(self.dim)) @ self.direction
 
 
@@ -191,8 +194,7 @@ class SparseExpression:
 
         ‖W_Q‖⁴ is below it with probability at least 1 − δ over W₀, by Markov; δ = 1 bounds its mean.
         """
-        if not 0 < delta <= 1:
-            raise InputError(f"delta={delta:g}: expected a number in (0, 1], the probability that the bound fails.")
+        require(0 < delta <= 1, f"delta={delta:g}: expected a number in (0, 1], the probability that the bound fails.")
         parts = zip(self.ridges, self.pairs, strict=True)
         return math.fsum(4 * self.net.width / h * ridge.energy_bound for ridge, h in parts) / delta
 
@@ -247,21 +249,21 @@ def express_sparse(
 
 
 def _check(net: TwoLayer, ridges: tuple[SphereRidge, ...]) -> None:
-    if not ridges:
-        raise InputError("There is no term to express: expected a target of rank 1 or more, or a SphereRidge.")
+    require(ridges, "There is no term to express: expected a target of rank 1 or more, or a SphereRidge.")
     for ridge in ridges:
         if not isinstance(ridge, SphereRidge):
             raise InputError(f"a target is {a_kind(ridge)}: expected a LowDegreePlusSparse, or SphereRidge(β, p, σ).")
-        if ridge.dim != net.dim:
-            raise InputError(f"β has {ridge.dim} entries and the network takes {net.dim} inputs.")
-        if ridge.activation != net.activation:
-            raise InputError(
-                f"the ridge is for {ridge.activation.name} and the network has {net.activation.name}: give "
-                "SphereRidge(β, p, net.activation)."
-            )
-    if not net.paired or not has_unit_columns(net):
-        raise InputError('Lemma 1 needs a symmetric start with unit columns: TwoLayer.symmetric(law="sphere", ...).')
-    if net.width // 2 < len(ridges):
-        raise InputError(
-            f"width={net.width} for {len(ridges)} terms: each needs a pair of neurons. Take {2 * len(ridges)} or more."
+        require(ridge.dim == net.dim, f"β has {ridge.dim} entries and the network takes {net.dim} inputs.")
+        require(
+            ridge.activation == net.activation,
+            f"the ridge is for {ridge.activation.name} and the network has {net.activation.name}: give "
+            "SphereRidge(β, p, net.activation).",
         )
+    require(
+        net.paired and has_unit_columns(net),
+        'Lemma 1 needs a symmetric start with unit columns: TwoLayer.symmetric(law="sphere", ...).',
+    )
+    require(
+        net.width // 2 >= len(ridges),
+        f"width={net.width} for {len(ridges)} terms: each needs a pair of neurons. Take {2 * len(ridges)} or more.",
+    )
