@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +17,7 @@ from offtangent.special import activation
 from offtangent.theory import largest_stable_rate, predict_residual
 from offtangent.training import Diverged, HalfSquares, train
 from offtangent.training.arguments import check_settings
+from offtangent.training.grids import Bounded
 from offtangent.training.loop import BLOCK
 
 SGD = optax.sgd(0.05)
@@ -394,3 +396,19 @@ def test_a_loss_that_rose_and_came_down_again_is_told_with_the_step_and_the_rate
         history = run(optimiser=optax.sgd(1.0))
     assert history.losses.max() > 10 * history.losses[0]
     assert run(optimiser=optax.sgd(0.05)).losses[-1] < 1e-6  # without a word
+
+
+def test_a_grid_of_rates_some_of_which_are_too_large_is_trained_without_a_word():
+    """The same valley under `Bounded`, inside another objective too, as the experiments' grids have it."""
+
+    class Total(eqx.Module):
+        objective: Bounded
+
+        def __call__(self, w, X, y):
+            return jnp.sum(self.objective(w, X, y))
+
+    bounded = Bounded(lambda w, X, y: 10 * w**2 / (1 + w**2 / 100), 1e6)  # noqa: ARG005
+    for objective in (bounded, Total(bounded)):
+        start = np.array([1.0, 1.0])
+        history = train(objective, start, np.ones((1, 1)), np.zeros(1), optimiser=optax.sgd(1.0), steps=50)
+        assert history.losses.max() > 10 * history.losses[0].max()

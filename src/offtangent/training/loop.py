@@ -28,6 +28,7 @@ from offtangent.special.losses import check_loss, check_loss_labels
 from offtangent.training.arguments import check_data, check_finite, check_manner, check_params, check_settings
 from offtangent.training.checkpoint import fingerprint, load, save
 from offtangent.training.divergence import refuse_divergence, warn_of_a_rise
+from offtangent.training.grids import Bounded
 from offtangent.training.randomised import MeanLoss
 
 BLOCK = 256  # steps between two looks of the host
@@ -94,7 +95,8 @@ def train(
     It warns where the network has `most_samples`, as quadratic ones do, and these are fewer than n. The network is
     looked for at `objective.f`, where `HalfSquares` and `MeanLoss` keep it; an objective that is a plain function
     cannot be looked into, and passes. It also warns where the loss rose to more than ten times the first one and came
-    down again, as it does at rates far beyond the stable one; `losses` shows when.
+    down again, as it does at rates far beyond the stable one; `losses` shows when. Under `training.grids.Bounded`,
+    where networks of a grid are expected to be lost, it does not.
 
     Args:
         objective: What is to be made small, a function of (params, X, y) that returns a number or an array of losses,
@@ -171,7 +173,8 @@ def train(
             if progress is not None:
                 progress(min(done, steps), steps)
 
-    warn_of_a_rise(losses, n // batch if batch else 1, objective, params, X, y)
+    if not _may_lose_networks(objective):
+        warn_of_a_rise(losses, n // batch if batch else 1, objective, params, X, y)
     records = {name: np.asarray(values) for name, values in carry.records.items()}
     return History(losses, at, records, carry.params, carry.state, resumed_at)
 
@@ -300,6 +303,13 @@ def _warn_beyond_capacity(objective: Objective, n: int) -> None:
             f"labels. Give {most} at most, or take a larger network: theory.ge_wang_zhao.memorisation says which.",
             stacklevel=3,  # whoever called train
         )
+
+
+def _may_lose_networks(objective: Objective) -> bool:
+    """Whether `Bounded` stands anywhere in the objective: of a grid of rates some are meant to be too large."""
+    return any(
+        isinstance(part, Bounded) for part in jax.tree.leaves(objective, is_leaf=lambda x: isinstance(x, Bounded))
+    )
 
 
 def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tuple[int, ...]:
