@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PyTree
 
 from offtangent._errors import InputError
 from offtangent.taylor.curvature import sharpness
+from offtangent.training.grids import Bounded
 
 WORRYING = 10.0  # a loss this many times the first one is said, even if it came down again
 HOPELESS = 1e3  # a loss this many times the first one is divergence, even while it is finite
@@ -100,8 +101,11 @@ def warn_of_a_rise(
 ) -> None:
     """Warn where a network's loss was once ten times the first one, or the largest of the first epoch of minibatches.
 
-    Such a run has come through an instability: what it ended with need not have to do with where it started.
+    Such a run has come through an instability: what it ended with need not have to do with where it started. Of a grid
+    of rates, which `Bounded` marks, some are meant to be too large, and nothing is said.
     """
+    if _may_lose_networks(objective):
+        return
     each = np.abs(losses.reshape(len(losses), -1))
     usual = each[:epoch].max(axis=0)
     rise = np.divide(each.max(axis=0), usual, out=np.zeros_like(usual), where=usual > 0)
@@ -114,3 +118,10 @@ def warn_of_a_rise(
             f"{each[-1, worst]:.3g}. {_advice(curvature.largest_stable_rate)}",
             stacklevel=3,  # whoever called train
         )
+
+
+def _may_lose_networks(objective: Callable[[Any, Array, Array], Array]) -> bool:
+    """Whether `Bounded` stands anywhere in the objective."""
+    return any(
+        isinstance(part, Bounded) for part in jax.tree.leaves(objective, is_leaf=lambda x: isinstance(x, Bounded))
+    )

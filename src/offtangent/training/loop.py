@@ -28,7 +28,6 @@ from offtangent.special.losses import check_loss, check_loss_labels
 from offtangent.training.arguments import check_data, check_finite, check_manner, check_params, check_settings
 from offtangent.training.checkpoint import fingerprint, load, save
 from offtangent.training.divergence import refuse_divergence, warn_of_a_rise
-from offtangent.training.grids import Bounded
 from offtangent.training.randomised import MeanLoss
 
 BLOCK = 256  # steps between two looks of the host
@@ -173,8 +172,7 @@ def train(
             if progress is not None:
                 progress(min(done, steps), steps)
 
-    if not _may_lose_networks(objective):
-        warn_of_a_rise(losses, n // batch if batch else 1, objective, params, X, y)
+    warn_of_a_rise(losses, n // batch if batch else 1, objective, params, X, y)
     records = {name: np.asarray(values) for name, values in carry.records.items()}
     return History(losses, at, records, carry.params, carry.state, resumed_at)
 
@@ -303,13 +301,6 @@ def _warn_beyond_capacity(objective: Objective, n: int) -> None:
             f"labels. Give {most} at most, or take a larger network: theory.ge_wang_zhao.memorisation says which.",
             stacklevel=3,  # whoever called train
         )
-
-
-def _may_lose_networks(objective: Objective) -> bool:
-    """Whether `Bounded` stands anywhere in the objective: of a grid of rates some are meant to be too large."""
-    return any(
-        isinstance(part, Bounded) for part in jax.tree.leaves(objective, is_leaf=lambda x: isinstance(x, Bounded))
-    )
 
 
 def _loss_shape(objective: Objective, params: PyTree, X: Array, y: Array) -> tuple[int, ...]:
