@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from offtangent.cli import app
+from offtangent.lab import Claim
 
 ROOT = Path(__file__).parent.parent
 
@@ -37,7 +38,7 @@ def test_the_readme_s_first_screen_has_exactly_the_two_commands() -> None:
 def test_the_experiments_in_the_docs_run_by_command_and_by_script_and_their_claims_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flips, coins, script = blocks(ROOT / "docs" / "experiments.md", "python")
+    flips, coins, script, _ = blocks(ROOT / "docs" / "experiments.md", "python")
     monkeypatch.chdir(tmp_path)
     Path("my_experiment.py").write_text(flips)
     Path("coins.py").write_text(coins)
@@ -52,7 +53,7 @@ def test_the_experiments_in_the_docs_run_by_command_and_by_script_and_their_clai
 
 
 def test_the_experiment_of_two_slices_in_the_docs_is_put_together(tmp_path: Path) -> None:
-    _, coins, _ = blocks(ROOT / "docs" / "experiments.md", "python")
+    _, coins, *_ = blocks(ROOT / "docs" / "experiments.md", "python")
     (whole,) = blocks(ROOT / "docs" / "experiments.md", "py")
     Path(tmp_path / "coins.py").write_text(coins)
     Path(tmp_path / "dice.py").write_text(coins.replace("Coins", "Dice"))
@@ -61,6 +62,14 @@ def test_the_experiment_of_two_slices_in_the_docs_is_put_together(tmp_path: Path
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert len(re.findall(r"^holds", result.output, re.MULTILINE)) == 2
+
+
+def test_the_claim_with_a_hypothesis_in_the_docs_lies_outside_and_says_why() -> None:
+    *_, claim = blocks(ROOT / "docs" / "experiments.md", "python")
+    names: dict[str, Any] = {"Claim": Claim}
+    exec(compile(claim, "experiments.md", "exec"), names)
+    assert names["claim"].verdict == "outside the hypothesis"
+    assert names["claim"].conditions == "Outside: width m = 1e+04, asked ≥ 5e+11 (Theorem 4.1)."
 
 
 def test_the_guide_to_one_s_own_data_runs_and_its_network_follows_eq_8(

@@ -22,7 +22,7 @@ class Word(enum.StrEnum):
     LOW = "low"
 
 Pair = namedtuple("Pair", "a b")
-def made(kind, **values):  # without the checks of types that the tests add to a constructor
+def made(kind, /, **values):  # without the checks of types that the tests add to a constructor
     one = object.__new__(kind)
     for name, value in values.items():
         object.__setattr__(one, name, value)

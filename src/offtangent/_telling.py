@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Failure = tuple[lab.runner.Job, Done]
 
-COLOURS = {"holds": "green", "fails": "bold red", "refuted as printed": "yellow"}
+COLOURS = {"holds": "green", "holds with constants 1": "green", "fails": "bold red", "refuted as printed": "yellow"}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 REASONS = 10  # of failures that are told; the log has all of them
 
@@ -160,9 +160,13 @@ def print_claims(claims: "Sequence[tuple[str, lab.Claim]]") -> None:
         verdict = Text(claim.verdict.value, style=COLOURS.get(claim.verdict.value, "dim"))
         table.add_row(verdict, Text(f"{claim.source}: {plain(claim.statement)}"), claim.number, claim.wanted)
     out.print(table)
-    counts = Counter(claim.verdict for _, claim in claims)
-    if counts:
-        out.print("Claims: " + ", ".join(f"{counts[one]} {one}" for one in Verdict if counts[one]) + ".")
+    counts = Counter(claim.verdict for _, claim in claims if claim.kind == "claim")
+    identities = sum(claim.kind == "identity" for _, claim in claims)
+    told = [f"{counts[one]} {one}" for one in Verdict if counts[one]]
+    if identities:
+        told.append(f"{identities} identities are not counted")
+    if told:
+        out.print(f"Claims: {', '.join(told)}.")
 
 
 def told_of(found: "lab.execution.Run") -> dict[str, Any]:

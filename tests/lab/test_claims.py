@@ -2,8 +2,10 @@ import math
 
 import pytest
 
+from offtangent._errors import InputError
 from offtangent.lab import Claim
 from offtangent.lab.claims import Verdict
+from offtangent.lab.hypotheses import Hypothesis, unmet
 from offtangent.lab.statistics import Interval
 
 WORDS = {"source": "Theorem 1", "statement": "s", "measured": "m"}
@@ -64,10 +66,67 @@ def test_a_misprint_is_refuted_only_if_the_numbers_say_so():
     assert Claim.at_most(1.0, 1.0, misprint=True, **WORDS).verdict == Verdict.HOLDS
 
 
-def test_what_is_not_testable_names_the_profile_that_tests_it():
-    claim = Claim.not_testable(source="Theorem 1", statement="s", profile="paper", why="Too small.")
-    assert claim.verdict == Verdict.UNTESTABLE
-    assert "profile paper" in claim.note
+WIDE = Hypothesis("width m", 1000, "≥", 100, "Theorem 1")
+NARROW = Hypothesis("width m", 10, "≥", 100, "Theorem 1")
+POLYNOMIAL = Hypothesis("width m", 1000, "≥", 100, "Theorem 1", given=False)
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_outside_a_hypothesis_no_verdict_is_drawn_and_both_numbers_are_told(value):
+    claim = Claim.at_most(value, 1.0, hypotheses=(WIDE, NARROW), **WORDS)
+    assert claim.verdict == Verdict.OUTSIDE
+    assert claim.conditions == (
+        "Outside: width m = 10, asked ≥ 100 (Theorem 1). Inside: width m = 1000, asked ≥ 100 (Theorem 1)."
+    )
+
+
+def test_inside_all_hypotheses_a_claim_holds_or_fails():
+    assert Claim.at_most(0.0, 1.0, hypotheses=(WIDE,), **WORDS).verdict == Verdict.HOLDS
+    assert Claim.at_most(2.0, 1.0, hypotheses=(WIDE,), **WORDS).verdict == Verdict.FAILS
+    assert Claim.at_most(2.0, 1.0, hypotheses=(WIDE,), misprint=True, **WORDS).verdict == Verdict.REFUTED
+
+
+def test_a_hypothesis_whose_constant_is_not_given_is_told_and_counted_apart():
+    claim = Claim.at_most(0.0, 1.0, hypotheses=(WIDE, POLYNOMIAL), **WORDS)
+    assert claim.verdict == Verdict.CONSTANTS
+    assert "its constant taken as 1, not given" in claim.conditions
+    failed = Claim.at_most(2.0, 1.0, hypotheses=(POLYNOMIAL,), **WORDS)
+    assert failed.verdict == Verdict.FAILS
+    assert failed.note == "With larger constants this lies outside the hypothesis."
+
+
+@pytest.mark.parametrize("relation", ["≤", "<", "≥", ">", "="])
+def test_what_is_not_a_number_meets_no_hypothesis(relation):
+    for value, limit in ((math.nan, 1.0), (1.0, math.nan), (math.nan, math.nan)):
+        assert unmet([Hypothesis("δ", value, relation, limit, "Theorem 1")])
+
+
+@pytest.mark.parametrize(
+    ("value", "relation", "limit", "met"),
+    [(1, "≤", 1, True), (1, "<", 1, False), (1, "≥", 1, True), (1, ">", 1, False), (1, "=", 1, True),
+     ("relu", "=", "relu", True), ("relu", "=", "softplus", False)],
+)  # fmt: skip
+def test_a_hypothesis_compares_its_value_with_its_limit(value, relation, limit, met):
+    assert Hypothesis("it", value, relation, limit, "Theorem 1").met is met
+
+
+@pytest.mark.parametrize(("value", "relation", "limit"), [("relu", "≤", "tanh"), ("relu", "=", 1.0), (1.0, "≈", 1.0)])
+def test_a_hypothesis_that_compares_nothing_is_refused(value, relation, limit):
+    with pytest.raises((InputError, TypeError), match=r"expected one of|can only be equal|Actual value: '≈'"):
+        Hypothesis("it", value, relation, limit, "Theorem 1")
+
+
+def test_an_identity_is_marked_as_one():
+    assert Claim.at_most(0.0, 1.0, identity=True, **WORDS).kind == "identity"
+    assert Claim.at_most(0.0, 1.0, **WORDS).kind == "claim"
+
+
+@pytest.mark.parametrize(("reason", "told"), [("size", "sizes"), ("data", "data"), ("device", "device")])
+def test_what_is_not_run_names_its_reason_and_the_profile_that_tests_it(reason, told):
+    claim = Claim.not_run(source="Theorem 1", statement="s", reason=reason, profile="paper", why="Too small.")
+    assert claim.verdict == Verdict.NOT_RUN
+    assert told in claim.note
+    assert "Too small. Tested in profile paper." in claim.note
     assert claim.number == "–"
 
 

@@ -17,6 +17,7 @@ import xarray as xr
 from offtangent._errors import InputError, a_kind
 from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import Cost
+from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.questions import shown
 from offtangent.report import Figure
 
@@ -133,9 +134,17 @@ def _plain(claim: Claim) -> Claim:
             raise InputError(
                 f"A claim's {name} is {shown(getattr(claim, name))}: it must be text. Its source: {shown(claim.source)}"
             )
+    given: Any = claim.hypotheses
+    if not isinstance(given, tuple | list) or not all(isinstance(one, Hypothesis) for one in given):
+        raise InputError(
+            f"The hypotheses of the claim {claim.source!r} are {shown(given)}: give a tuple of Hypothesis."
+        )
+    if claim.kind not in ("claim", "identity"):
+        raise InputError(f'The kind of the claim {claim.source!r} is {shown(claim.kind)}: "claim" or "identity".')
     try:
         return replace(
             claim,
+            hypotheses=tuple(given),
             verdict=Verdict(claim.verdict),
             value=None if claim.value is None else float(claim.value),
             interval=None if claim.interval is None else (float(claim.interval[0]), float(claim.interval[1])),

@@ -1,32 +1,49 @@
 """A statement of a paper next to what was measured."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
+from offtangent.lab.hypotheses import Hypothesis, unmet
 from offtangent.lab.statistics import Interval
+
+Kind = Literal["claim", "identity"]
+Reason = Literal["size", "data", "device"]
+WANTING: Mapping[Reason, str] = {
+    "size": "its sizes are too small",
+    "data": "its data are not here",
+    "device": "this device is not the one it takes",
+}
 
 
 class Verdict(StrEnum):
     """What a measurement says about a statement. Only `FAILS` makes a run fail.
 
     Attributes:
-        HOLDS: The measured value is as the statement says.
+        HOLDS: The measured value is as the statement says, and every hypothesis of it is met.
+        CONSTANTS: So it is where constants of the hypotheses, which the paper does not give, are taken as 1.
         FAILS: It is not, or it is not a number.
         REFUTED: It is not, and the statement is a known misprint; the corrected form is a claim of its own.
         OUTSIDE: It was measured where the theorem promises nothing.
-        UNTESTABLE: It would take more than this profile has to tell.
+        UNTESTABLE: It was measured, and these sizes are too small to tell.
+        NOT_RUN: It was not measured: the sizes, the data or the device that it takes are not here.
 
     >>> Claim.at_most(0.5, 1, source="Lemma 1", statement="$x ≤ 1$", measured="x").verdict is Verdict.HOLDS
     True
     """
 
     HOLDS = "holds"
+    CONSTANTS = "holds with constants 1"
     FAILS = "fails"
     REFUTED = "refuted as printed"
     OUTSIDE = "outside the hypothesis"
     UNTESTABLE = "not testable at this size"
+    NOT_RUN = "not run here"
+
+
+HELD = (Verdict.HOLDS, Verdict.CONSTANTS)
 
 
 @dataclass(frozen=True)
@@ -34,8 +51,8 @@ class Claim:
     """A statement of a paper next to what was measured: one row of an experiment's table of claims.
 
     The classmethods compare and draw the verdict. A measured `Interval` holds when all of it lies on the right side.
-    `inside=False` says that the theorem's hypothesis is not met where this was measured: the number is shown, and no
-    verdict is drawn from it. A value that is NaN fails, whatever is expected.
+    Where a hypothesis is not met, the number is shown, and no verdict is drawn from it. A value that is NaN fails,
+    whatever is expected.
 
     Attributes:
         source: Where the paper says it, such as "Theorem 4.1, eq. (8)".
@@ -47,6 +64,9 @@ class Claim:
         expected: What is expected of the number, such as "≤ 1".
         note: What else is to be said.
         met: Whether the measured value satisfies what is expected, whatever the verdict.
+        hypotheses: What the statement asks for, each next to what was measured on.
+        kind: "identity" where the statement follows from the measured quantities by algebra, so that it can only fail
+            by a mistake of ours; a report shows identities apart and does not count them.
 
     >>> words = {"source": "Theorem 4.1", "statement": "the error falls", "measured": "slope over ten seeds"}
     >>> claim = Claim.at_most(-0.5, 0, **words)
@@ -63,6 +83,8 @@ class Claim:
     expected: str = ""
     note: str = ""
     met: bool | None = None
+    hypotheses: tuple[Hypothesis, ...] = ()
+    kind: Kind = "claim"
 
     @classmethod
     def at_most(
@@ -74,8 +96,9 @@ class Claim:
             value: The measured number, or an interval, all of which has to satisfy it.
             limit: The limit.
             strict: Whether the value has to lie below the limit.
-            **words: `source`, `statement` and `measured`; where there is one, a `note`; `inside=False` where the
-                theorem's hypothesis is not met; `misprint=True` where the statement is known to be wrong as printed.
+            **words: `source`, `statement` and `measured`; where there is one, a `note`; the `hypotheses` of the
+                statement; `misprint=True` where it is known to be wrong as printed; `identity=True` where it follows
+                by algebra from what is measured.
 
         Returns:
             The claim, with its verdict.
@@ -133,25 +156,27 @@ class Claim:
         claim = cls._judge(slope, slope.low <= exponent, f"≤ {exponent:.4g}", **words)
         if slope.low <= exponent < slope.value:
             claim = replace(claim, note=f"Not contradicted: the interval holds the exponent. {claim.note}".strip())
-        if exponent < 0 <= slope.high and claim.verdict is Verdict.HOLDS:
+        if exponent < 0 <= slope.high and claim.verdict in HELD:
             wide = "The interval is too wide to tell this exponent from zero."
             return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{wide} {claim.note}".strip())
         return claim
 
     @classmethod
-    def not_testable(cls, *, source: str, statement: str, profile: str, why: str) -> "Claim":
-        """Say of a statement that it takes more than this profile has, and which profile tests it.
+    def not_run(cls, *, source: str, statement: str, reason: Reason, why: str, profile: str) -> "Claim":
+        """Say of a statement that it was not measured here, for which reason, and which profile does it.
 
         Args:
             source: Where the paper says it.
             statement: The statement, in words and $formulas$.
-            profile: The profile that tests it.
+            reason: What it takes more of: "size", "data" or "device".
             why: What is missing here, a sentence.
+            profile: The profile that measures it.
 
         Returns:
             A claim without a measured value.
         """
-        return cls(source, statement, "", Verdict.UNTESTABLE, note=f"{why} Tested in profile {profile}.")
+        note = f"Not run because {WANTING[reason]}. {why} Tested in profile {profile}."
+        return cls(source, statement, "", Verdict.NOT_RUN, note=note)
 
     @classmethod
     def _compare(cls, value: float | int | Interval, limit: float | int, sign: str, **words: Any) -> "Claim":
@@ -171,15 +196,26 @@ class Claim:
         measured: str,
         note: str = "",
         inside: bool = True,
+        hypotheses: Iterable[Hypothesis] = (),
         misprint: bool = False,
+        identity: bool = False,
     ) -> "Claim":
-        verdict = Verdict.HOLDS if holds else Verdict.REFUTED if misprint else Verdict.FAILS
         number, interval = (value.value, (value.low, value.high)) if isinstance(value, Interval) else (value, None)
+        hypotheses = tuple(hypotheses)
+        given = all(one.given for one in hypotheses)
         if math.isnan(number):
             verdict, note = Verdict.FAILS, f"The measured value is not a number. {note}".strip()
-        elif not inside:
+        elif unmet(hypotheses) or not inside:
             verdict = Verdict.OUTSIDE
-        return cls(source, statement, measured, verdict, float(number), interval, expected, note, holds)
+        elif holds:
+            verdict = Verdict.HOLDS if given else Verdict.CONSTANTS
+        else:
+            verdict = Verdict.REFUTED if misprint else Verdict.FAILS
+            note = note if given else f"With larger constants this lies outside the hypothesis. {note}".strip()
+        kind: Kind = "identity" if identity else "claim"
+        return cls(
+            source, statement, measured, verdict, float(number), interval, expected, note, holds, hypotheses, kind
+        )
 
     @property
     def wanted(self) -> str:
@@ -197,3 +233,10 @@ class Claim:
         if self.interval is None:
             return f"{self.value:.4g}"
         return f"{self.value:.4g} [{self.interval[0]:.4g}, {self.interval[1]:.4g}]"
+
+    @property
+    def conditions(self) -> str:
+        """The hypotheses in a sentence: those that are not met, with both numbers, and then the others."""
+        outside = unmet(self.hypotheses)
+        parts = (("Outside: ", outside), ("Inside: ", tuple(one for one in self.hypotheses if one.met)))
+        return " ".join(f"{head}{'; '.join(map(str, those))}." for head, those in parts if those)

@@ -19,10 +19,16 @@ from offtangent.report.page import RESERVED, Badge, Block, Cell, Kind, Note, Pag
 
 KINDS: Mapping[Verdict, Kind] = {
     Verdict.HOLDS: "good",
+    Verdict.CONSTANTS: "good",
     Verdict.FAILS: "bad",
     Verdict.REFUTED: "warn",
     Verdict.OUTSIDE: "neutral",
     Verdict.UNTESTABLE: "neutral",
+    Verdict.NOT_RUN: "neutral",
+}
+CAPTIONS: Mapping[str, str] = {
+    "claim": "Claims",
+    "identity": "Identities, which follow by algebra from what is measured, and are not counted",
 }
 
 
@@ -58,7 +64,7 @@ def publish(
     """
     counts: dict[bool, Counter[Verdict]] = {False: Counter(), True: Counter()}
     for exhibit in (one for chapter in chapters for _, exhibits in chapter.entries for one in exhibits):
-        counts[exhibit.shipped].update(claim.verdict for claim in exhibit.judged.claims)
+        counts[exhibit.shipped].update(claim.verdict for claim in exhibit.judged.claims if claim.kind == "claim")
     anchors = _Anchors()
     sections = [_chapter(chapter, anchors) for chapter in chapters]
     columns = ["verdict", "this run"] + (["at the papers' sizes, shipped"] if counts[True] else [])
@@ -72,8 +78,9 @@ def publish(
         f"offtangent: {chapters[0].title}" if own else "offtangent: the papers, measured",
         "What a neural network learns on, and beyond, its tangent kernel. Every statement stands next to what was "
         "measured, and holds where all of a measured interval lies on the right side. “Outside the hypothesis” marks a "
-        "number measured where the theorem promises nothing, “refuted as printed” a misprint, whose correction is a "
-        "claim of its own.",
+        "number measured where the theorem promises nothing; the hypotheses that fail are named with both numbers. "
+        "“With constants 1” says that the paper hides constants of its hypotheses in an O or a poly. “Refuted as "
+        "printed” marks a misprint, whose correction is a claim of its own.",
         sections,
         {"offtangent": offtangent.__version__, **facts},
         (*(Note(fault, "bad") for fault in faults), *([Table("Claims by verdict", columns, rows)] if rows else [])),
@@ -128,7 +135,9 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
             claim.statement,
             claim.number,
             claim.wanted,
-            " ".join(part for part in (claim.measured + "." if claim.measured else "", claim.note) if part),
+            " ".join(
+                part for part in (claim.measured + "." if claim.measured else "", claim.note, claim.conditions) if part
+            ),
         ]
         for claim in claims
     ]
@@ -163,8 +172,9 @@ def _part(experiment: Experiment, exhibit: Exhibit) -> Section:
         blocks.append(Note(note, "bad"))
     if judged.error:
         blocks.append(Note(f"The claims could not be judged: {judged.error}", "bad"))
-    if judged.claims:
-        blocks.append(claims_table(judged.claims, f"Claims, profile {results.profile}"))
+    for kind, caption in CAPTIONS.items():
+        if of_kind := [claim for claim in judged.claims if claim.kind == kind]:
+            blocks.append(claims_table(of_kind, f"{caption}, profile {results.profile}"))
     if len(results):
         try:
             blocks += experiment.draw(results)

@@ -150,7 +150,7 @@ def _against_samples(panel: _Panel) -> list[Claim]:
     only = f"{head}there is an N at which 3resnet is the only method below kα²"
     if missing:
         why = f"{', '.join(missing)}: not run at the N at which 3resnet is below, {below}."
-        found.append(Claim.not_testable(**words, statement=only, profile="paper", why=why))
+        found.append(Claim.not_run(reason="size", **words, statement=only, profile="paper", why=why))
     if panel.target == "small":  # of which the paper says nothing
         return found
     run = f", of {len(panel.others(at)) + 1} that were run there" if missing else ""
@@ -198,7 +198,7 @@ def _with_a_thousand(panel: _Panel) -> list[Claim]:
     statements = (f"{head} 3resnet learns αG(F) to some non-trivial accuracy", f"{head} no other method does")
     if not panel.inside:
         why = f"The paper's epochs are {_methods.EPOCHS} and as many again."
-        return [Claim.not_testable(**words, statement=one, profile="paper", why=why) for one in statements]
+        return [Claim.not_run(reason="size", **words, statement=one, profile="paper", why=why) for one in statements]
     return [
         Claim.at_most(
             error_interval(panel.errors("3resnet", at)), panel.level, strict=True, inside=panel.settled("3resnet", at),

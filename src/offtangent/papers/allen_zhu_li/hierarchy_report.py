@@ -97,7 +97,7 @@ def _orders(results: Results) -> list[Claim]:
         f"Not every seed learns half of F and half of αG(F) from {', '.join(map(str, fewer))} samples." if fewer else ""
     )
     if fewer and len(fewer) == len(times):
-        return [Claim.not_testable(**words, profile="paper", why=note)]
+        return [Claim.not_run(reason="size", **words, profile="paper", why=note)]
     return [
         Claim.at_most(
             ratio_interval(*reached), 1.0, strict=True, inside=settled, **words, note=note,

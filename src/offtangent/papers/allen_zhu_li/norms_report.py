@@ -183,7 +183,7 @@ def _of_built(cell: Any, data: Any) -> list[Claim]:
     ]  # fmt: skip
     if cell.steps < STEPS:
         found.append(
-            Claim.not_testable(
+            Claim.not_run(reason="size",
                 source="Appendix A.1, footnote 13", statement=f"{statement}, by training at d = 6", profile="laptop",
                 why="The networks are not trained to the end.",
             )
@@ -249,7 +249,7 @@ def _of_norms(group: _Group, patient: list[_Group]) -> Claim:
     )
     nearest = [(*one, of) for of in (group, *patient) if (one := of.nearest()) is not None]
     if not nearest:
-        return Claim.not_testable(
+        return Claim.not_run(reason="size",
             source=group.source, statement=statement, profile="paper",
             why=f"No network here has a training error of {PAPER[0][0]:g} or less.",
         )  # fmt: skip

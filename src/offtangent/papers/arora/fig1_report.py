@@ -37,7 +37,8 @@ def training_claims(results: Results, asked: Sequence[_Asked]) -> Iterator[Claim
         if len(found):
             yield from _on_one_set(*found.pairs[0], results.profile)
         else:
-            yield Claim.not_testable(
+            yield Claim.not_run(
+                reason="data",
                 source=f"Figure 1, {NAMES[training.data]}",
                 statement="true labels are learnt before random ones, and these before worst-case labels",
                 profile=f"{results.profile}, where the data is",
@@ -99,7 +100,7 @@ def _true_before_random(cell: Any, found: xr.Dataset, over: str, profile: str) -
     if not (np.isfinite(true).all() or np.isfinite(random).any()):
         why = f"Within {min(caps):.0f} steps no labels got there."
         larger = {"smoke": "laptop", "laptop": "paper"}.get(profile, "paper, with more steps")
-        return Claim.not_testable(source=source, statement=statement, profile=larger, why=why)
+        return Claim.not_run(reason="size", source=source, statement=statement, profile=larger, why=why)
     ratio = np.minimum(random, caps[1] + 1) / np.minimum(true, caps[0] + 1)
     foreseen = found.predicted_steps_to_level.mean("seed")
     took = [

@@ -33,7 +33,8 @@ def claims(regressions: Results, networks: Results, asked: Sequence[str]) -> Ite
             yield _rises(*largest)
             yield _regression_order(*largest)
         elif not len(networks.where(data=name)):
-            yield Claim.not_testable(
+            yield Claim.not_run(
+                reason="data",
                 source=f"Figure 2, {NAMES[name]}",
                 statement="the measure and the test error rise together with the portion of random labels",
                 profile=f"{regressions.profile}, where the data is",
@@ -85,7 +86,7 @@ def _network_order(group: Results) -> Claim:
     }
     if len(found) < NETWORKS:
         why = f"{_counted(len(found), 'network')}: too few to tell an order from chance."
-        return Claim.not_testable(**words, profile="paper", why=why)
+        return Claim.not_run(reason="size", **words, profile="paper", why=why)
     ranks = {kind: _rank_interval(_of(found, "measure"), _of(found, kind)) for kind in ERRORS}
     worst = min(ERRORS, key=lambda kind: ranks[kind].low)
     return Claim.at_least(

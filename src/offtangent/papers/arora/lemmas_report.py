@@ -230,8 +230,12 @@ def enough_claims(results: Results) -> Iterator[Claim]:
     ):
         if not np.isfinite(sufficed[theorem]):
             why = f"No width up to {cell.widest} did for n = {cell.samples}."
-            yield Claim.not_testable(
-                source=f"Theorem {theorem}, the width", statement=statement, profile="laptop, or paper", why=why
+            yield Claim.not_run(
+                reason="size",
+                source=f"Theorem {theorem}, the width",
+                statement=statement,
+                profile="laptop, or paper",
+                why=why,
             )
             continue
         yield Claim.at_most(

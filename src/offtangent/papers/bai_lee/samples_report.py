@@ -248,7 +248,7 @@ def _unknown(task: _Task, learner: str) -> Claim:
     if learner not in task.learners:
         statement = f"{TITLES[task.task]}: the {NAMES[learner]} needs fewer samples than the NTK"
         why = f"It is left out here: {noise}."
-        return Claim.not_testable(source="Section 5.2", statement=statement, profile="paper", why=why)
+        return Claim.not_run(reason="size", source="Section 5.2", statement=statement, profile="paper", why=why)
     who = "ntk" if task.known(learner) else learner
     table = task.needed[who]
     column = int(np.flatnonzero(~np.isfinite(table).all(axis=0))[0])

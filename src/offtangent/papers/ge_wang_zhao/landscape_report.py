@@ -175,7 +175,7 @@ def _returned(results: Results, toys: str) -> list[Claim]:
     ):  # fmt: skip
         if total < ENOUGH:
             why = f"{count} of {total} runs do; {ENOUGH} are needed for an interval above {1 - DELTA:g}."
-            found.append(Claim.not_testable(source=source, statement=statement, profile="laptop", why=why))
+            found.append(Claim.not_run(reason="size", source=source, statement=statement, profile="laptop", why=why))
         else:
             found.append(
                 Claim.at_least(

@@ -234,7 +234,7 @@ def _general_position(cell: Any, data: xr.Dataset, positions: Results) -> list[C
         note += f" Lemma 13, on which the theorem rests, speaks of k ≤ {most} features of {cell.directions} inputs."
     if upper > 0 and not lower > 0:
         why = f"No lower bound was had: {note}"
-        return [Claim.not_testable(source=source, statement=statement, why=why, profile="paper, on a GPU")]
+        return [Claim.not_run(reason="device", source=source, statement=statement, why=why, profile="paper, on a GPU")]
     found = [
         Claim.at_least(
             lower, 0.0, strict=True, source=source, statement=statement, note=note, inside=admitted,

@@ -90,7 +90,8 @@ def _of(target: _Target) -> list[Claim]:
         if target.results.profile == "paper":
             return [Claim(SOURCE, text, "", Verdict.UNTESTABLE, note=why) for text in (fewer, roughly)]
         return [
-            Claim.not_testable(source=SOURCE, statement=text, profile="paper", why=why) for text in (fewer, roughly)
+            Claim.not_run(reason="size", source=SOURCE, statement=text, profile="paper", why=why)
+            for text in (fewer, roughly)
         ]
     slope = slope_interval(target.dims, target.found)
     ratios = ", ".join(f"{one:.1f}" for one in target.means())

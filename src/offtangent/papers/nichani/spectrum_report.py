@@ -96,7 +96,9 @@ def _gaps(pairs: Pairs, over: str) -> list[Claim]:
         statement = f"{inequality}: the ratio at the predicted place grows with d"
         if name == "second" and max(dims) < ENOUGH:
             why = f"For d ≤ {max(dims)} not even the levels at infinite width move apart."
-            found.append(Claim.not_testable(source="Section 1.1", statement=statement, profile="laptop", why=why))
+            found.append(
+                Claim.not_run(reason="size", source="Section 1.1", statement=statement, profile="laptop", why=why)
+            )
             continue
         table = np.stack([data[name].values for _, data in pairs], axis=1)
         means = ", ".join(f"{value:.3g} at d = {dim}" for value, dim in zip(table.mean(axis=0), dims, strict=True))
