@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import equinox as eqx
 import jax
@@ -20,12 +20,14 @@ from jaxtyping import Array, Float, PyTree
 
 from offtangent._checks import check_finite, require
 from offtangent._errors import InputError
+from offtangent.kernels.factors import Route, gradients, routes
+from offtangent.kernels.gradients import Gradients
 from offtangent.taylor.checks import check_function, check_outputs, check_some
 
-AT_ONCE = 1 << 26  # numbers of a Jacobian that are held at once: 256 MB in float32
+AT_ONCE = 1 << 26  # numbers that are held at once: 256 MB in float32
 BATCH = 256  # samples that go through the network together
 
-HIGHEST = jax.lax.Precision.HIGHEST
+Form: TypeAlias = Literal["every_pair", "summed", "each_output"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +95,7 @@ class TangentKernel:
         Returns:
             A matrix of (n, p) for one output, an array of (n, p, k, k) for k of them.
         """
-        return _blocks(self, X2, _every_pair)
+        return _blocks(self, X2, "every_pair")
 
     def trace(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p"]:
         """Compute Σ_j ⟨∂f_j(x), ∂f_j(x')⟩, the trace of each k × k block. Time O(npkP).
@@ -104,7 +106,7 @@ class TangentKernel:
         Returns:
             A matrix of (n, p).
         """
-        return _blocks(self, X2, _sum)
+        return _blocks(self, X2, "summed")
 
     def diagonal(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p k"]:
         """Compute ⟨∂f_j(x), ∂f_j(x')⟩ for each output j: the kernel of each output by itself. Time O(npkP).
@@ -115,7 +117,7 @@ class TangentKernel:
         Returns:
             An array of (n, p, k).
         """
-        return _blocks(self, X2, _each_output)
+        return _blocks(self, X2, "each_output")
 
 
 def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKernel:
@@ -223,61 +225,25 @@ def _push(f: Callable[..., Any], params: PyTree, X: PyTree, u: PyTree) -> Array:
     return jax.jvp(lambda p: f(eqx.combine(p, fixed), X), (moving,), (u,))[1]
 
 
-@eqx.filter_jit
-def _jacobian(f: Callable[..., Any], params: PyTree, X: PyTree) -> list[Float[Array, "n k _"]]:
-    """∂f/∂θ of every sample and output, a matrix for each leaf of the parameters."""
-    moving, fixed = eqx.partition(params, eqx.is_inexact_array)
-
-    def one(x: PyTree) -> PyTree:
-        batch = jax.tree.map(lambda leaf: leaf[None], x)
-        return jax.jacrev(lambda p: jnp.atleast_1d(f(eqx.combine(p, fixed), batch)[0]))(moving)
-
-    found = jax.tree.leaves(jax.vmap(one)(X))
-    return [leaf.reshape(*leaf.shape[:2], -1) for leaf in found]
-
-
-@eqx.filter_jit
-def _every_pair(J1: list[Array], J2: list[Array]) -> Array:
-    return _added("iap,jbp->ijab", J1, J2)
-
-
-@eqx.filter_jit
-def _sum(J1: list[Array], J2: list[Array]) -> Array:
-    return _added("iap,jap->ij", J1, J2)
-
-
-@eqx.filter_jit
-def _each_output(J1: list[Array], J2: list[Array]) -> Array:
-    return _added("iap,jap->ija", J1, J2)
-
-
-def _added(letters: str, J1: list[Array], J2: list[Array]) -> Array:
-    parts = [jnp.einsum(letters, a, b, precision=HIGHEST) for a, b in zip(J1, J2, strict=True)]
-    return sum(parts[1:], start=parts[0])
-
-
-def _blocks(K: TangentKernel, X2: PyTree | None, multiply: Callable[..., Array]) -> np.ndarray:
-    """Blocks of two Jacobians at a time; on and above the diagonal only, where both sides are the same."""
+def _blocks(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
+    """Every pair of samples, a block of rows by a block of columns; where both sides are the same, half of them."""
     same = X2 is None
     other = K.X if X2 is None else _arrays(X2)
     if not same:
         check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
-    k = math.prod(K.outputs[1:])
-    size = max(1, AT_ONCE // (2 * k * _count(K.params)))
-    rows, columns = (
-        [slice(at, min(at + size, _len(side))) for at in range(0, _len(side), size)] for side in (K.X, other)
-    )
+    samples = (_len(K.X), _len(other))
+    rows, columns = _cut(routes(K.f, K.params, K.X, samples), samples)
     found: np.ndarray | None = None
     for i, row in enumerate(rows):
-        J1 = _jacobian(K.f, K.params, _take(K.X, row))
+        left = gradients(K.f, K.params, _take(K.X, row), samples)
         for j, column in enumerate(columns):
             if same and j < i:
                 continue
-            J2 = J1 if same and j == i else _jacobian(K.f, K.params, _take(other, column))
-            block = np.asarray(multiply(J1, J2))
+            right = left if same and j == i else gradients(K.f, K.params, _take(other, column), samples)
+            block = np.asarray(_tile(left, right, form))
             if found is None:
-                found = np.empty((_len(K.X), _len(other), *block.shape[2:]), block.dtype)
+                found = np.empty((*samples, *block.shape[2:]), block.dtype)
             found[row, column] = block
             if same and j > i:
                 turned = np.swapaxes(block, 0, 1)
@@ -285,6 +251,32 @@ def _blocks(K: TangentKernel, X2: PyTree | None, multiply: Callable[..., Array])
     assert found is not None
     alone = len(K.outputs) == 1  # one output, and no axis for it
     return found.reshape(found.shape[:2]) if alone and found.ndim > 2 else found
+
+
+def _cut(chosen: list[Route], samples: tuple[int, int]) -> tuple[list[slice], list[slice]]:
+    """Blocks of rows and of columns: two of them, and what is held of their pairs, take `AT_ONCE` numbers at most.
+
+    The blocks of a side have one size, so that nothing is compiled for a rest: the last one begins earlier instead.
+    """
+    each = max(1, sum(route.kept for route in chosen))
+    pair = max(1, max((route.of_pair for route in chosen), default=1))
+    size = max(1, int((math.sqrt(each**2 + pair * AT_ONCE) - each) / pair))
+    sides = []
+    for n in samples:
+        count = -(-n // min(size, n))
+        rows = -(-n // count)
+        sides.append([slice(min(at, n - rows), min(at, n - rows) + rows) for at in range(0, n, rows)])
+    return sides[0], sides[1]
+
+
+@eqx.filter_jit
+def _tile(left: list[Gradients], right: list[Gradients], form: Form) -> Array:
+    """The inner products of two blocks of samples, added up over the leaves.
+
+    A program of its own: made together with the gradients, XLA would compute these in the order of the products.
+    """
+    parts = [getattr(one, form)(other) for one, other in zip(left, right, strict=True)]
+    return sum(parts[1:], start=parts[0])
 
 
 def _arrays(X: PyTree) -> PyTree:

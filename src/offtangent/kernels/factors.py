@@ -1,0 +1,287 @@
+"""The two factors of a layer's gradient, computed: a batch of samples through the cut backward pass of each."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Literal as Constant
+from jaxtyping import Array, Float, PyTree
+
+from offtangent.kernels.backward import Backward, abstract, backward, evaluate
+from offtangent.kernels.gradients import HIGHEST, Gradients, Lookup, Positions, Whole
+from offtangent.kernels.uses import Leaf, Use, leaves_of
+
+Way: TypeAlias = Literal["positions", "outer products", "lookup", "gradient", "unused"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a leaf's factors: blocks × positions × (a numbers in, b numbers out)."""
+
+    blocks: int
+    positions: int
+    inside: int
+    outside: int
+
+
+@dataclass(frozen=True)
+class Route:
+    """How one leaf's inner products are computed, and what that takes.
+
+    Attributes:
+        leaf: The leaf's name among the parameters.
+        way: "positions" and "lookup" keep the two factors, "outer products" multiplies them for each sample,
+            "gradient" has JAX's own gradient; "unused" is a leaf that the outputs do not depend on.
+        kept: Numbers that are held of each sample.
+        of_pair: Numbers that are held of each pair of samples while they are multiplied.
+    """
+
+    leaf: str
+    way: Way
+    kept: int
+    of_pair: int
+
+
+def routes(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, int]) -> list[Route]:
+    """Choose for every leaf the way that takes the fewest multiplications.
+
+    Args:
+        f: The network, a function of parameters and of a batch.
+        params: Its parameters.
+        X: A batch of inputs, of which only the shapes matter.
+        samples: How many inputs there are on the two sides.
+
+    Returns:
+        A route for each leaf, in the order of the parameters' leaves.
+    """
+    program = backward(f, params, X)
+    return [_route(leaf, program.outputs, samples) for leaf in leaves_of(program)]
+
+
+def _route(leaf: Leaf, k: int, samples: tuple[int, int]) -> Route:
+    if not leaf.uses:
+        return Route(leaf.name, "unused", 0, 0)
+    shape = _shape(leaf)
+    if isinstance(shape, Shape):
+        blocks, S, a, b = shape.blocks, shape.positions, shape.inside, shape.outside
+        alone = sum(samples) * k * blocks * S * a * b
+        apart = math.prod(samples) * blocks * S * S * (a + k * k * (b + 1))
+        together = alone + math.prod(samples) * k * k * blocks * a * b
+        if apart <= together:
+            pair = blocks * (S * S * (1 + k * k) if S > 1 else 1 + k * k)
+            return Route(leaf.name, "positions", blocks * S * (a + k * b), pair)
+        return Route(leaf.name, "outer products", k * leaf.size + blocks * S * (a + k * b), k * k)
+    if shape == "lookup":
+        S, b = (
+            abstract(leaf.uses[0].factors[1]).size // abstract(leaf.gradient).shape[1],
+            abstract(leaf.gradient).shape[1],
+        )
+        return Route(leaf.name, "lookup", S * (1 + k * b), S * S * (1 + k * k))
+    return Route(leaf.name, "gradient", k * leaf.size, k * k)
+
+
+def _shape(leaf: Leaf) -> Shape | Literal["lookup"] | None:
+    """The sizes of a leaf's factors, where all its uses have the same but for the positions, which then add up."""
+    kinds = {use.kind for use in leaf.uses}
+    if kinds == {"lookup"} and len(leaf.uses) == 1:
+        return "lookup"
+    if not kinds <= {"product", "convolution"} or len(kinds) > 1:
+        return None
+    if len({(use.moves, use.stacked, _orientation(use)) for use in leaf.uses}) > 1:
+        return None
+    shapes = [_sizes(use, leaf.size) for use in leaf.uses]
+    if len({(one.blocks, one.inside, one.outside) for one in shapes}) > 1:
+        return None
+    if shapes[0].blocks * shapes[0].inside * shapes[0].outside != leaf.size:
+        return None
+    first = shapes[0]
+    return Shape(first.blocks, sum(one.positions for one in shapes), first.inside, first.outside)
+
+
+def _orientation(use: Use) -> Any:
+    """Which factor comes first in the product; of a convolution where its axes stand."""
+    assert use.equation is not None
+    if use.kind == "product":
+        return use.equation.invars[0] is use.factors[0]
+    return str(use.equation.params["dimension_numbers"]), use.equation.params["batch_group_count"]
+
+
+def _sizes(use: Use, size: int) -> Shape:
+    assert use.equation is not None
+    given, back = (abstract(factor).shape for factor in use.factors)
+    if use.kind == "convolution":
+        numbers = use.equation.params["dimension_numbers"]
+        groups = use.equation.params["batch_group_count"]
+        positions = math.prod(back[axis] for axis in numbers.rhs_spec[1:])
+        outside = back[numbers.rhs_spec[0]] // groups
+        return Shape(groups, positions, size // (groups * outside), outside)
+    (contracted, batched), _ = _axes(use)
+    positions, blocks = (math.prod(given[axis] for axis in axes) for axes in (contracted, batched))
+    steps = use.loop.params["length"] if use.loop is not None else 1
+    inside, outside = (math.prod(shape) // (positions * blocks) for shape in (given, back))
+    return Shape(blocks * (steps if use.stacked else 1), positions * (1 if use.stacked else steps), inside, outside)
+
+
+def _axes(use: Use) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The contracted and the batched axes of both factors of a product, the layer's input first."""
+    assert use.equation is not None
+    contracted, batched = use.equation.params["dimension_numbers"]
+    first = 0 if use.equation.invars[0] is use.factors[0] else 1
+    return (contracted[first], batched[first]), (contracted[1 - first], batched[1 - first])
+
+
+@eqx.filter_jit
+def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, int]) -> list[Gradients]:
+    """The gradients of a batch by every leaf that counts, each in the form of its route.
+
+    Args:
+        f: The network.
+        params: Its parameters.
+        X: The batch.
+        samples: How many inputs there are on both sides in all, by which the routes are chosen.
+
+    Returns:
+        The gradients, leaf by leaf, without those that are unused.
+    """
+    program = backward(f, params, X)
+    leaves = leaves_of(program)
+    ways = [_route(leaf, program.outputs, samples).way for leaf in leaves]
+    used = [(leaf, way) for leaf, way in zip(leaves, ways, strict=True) if way != "unused"]
+    arguments = jax.tree.leaves(eqx.filter(params, eqx.is_inexact_array))
+    basis = jnp.eye(program.outputs, dtype=program.dtype)
+
+    def of_sample(sample: list[Array]) -> list[tuple[Array, Array]]:
+        def of_output(cotangent: Array) -> list[tuple[Array, Array]]:
+            return _factors(program, used, [cotangent, *arguments, *sample])
+
+        return jax.vmap(of_output, out_axes=[(None, 0)] * len(used))(basis)
+
+    found = jax.vmap(of_sample)(jax.tree.leaves(X))
+    return [_finished(way, *pair) for (_, way), pair in zip(used, found, strict=True)]
+
+
+def _finished(way: Way, given: Array, back: Array) -> Gradients:
+    if way == "gradient":
+        return Whole(back.reshape(*back.shape[:2], -1))
+    if way == "lookup":
+        return Lookup(given, back)
+    if way == "positions":
+        return Positions(given, back)
+    n, k = back.shape[:2]
+    if given.shape[1] == 1:  # one block: a product of matrices a sample and output, whose operands stay in the cache
+        made = jax.lax.map(
+            lambda pair: jax.vmap(lambda one: jnp.matmul(pair[0][0].T, one[0], precision=HIGHEST))(pair[1]),
+            (given, back),
+        )
+    else:
+        made = jnp.einsum("ngsa,nkgsb->nkgab", given, back, precision=HIGHEST)
+    return Whole(made.reshape(n, k, -1))
+
+
+def _factors(program: Backward, used: Sequence[tuple[Leaf, Way]], arguments: Sequence[Array]) -> list[tuple[Any, Any]]:
+    """Both factors of every leaf for one sample and one output; of a whole gradient nothing, and that."""
+    watched: dict[int, list[Any]] = {}
+    for leaf, way in used:
+        for use in leaf.uses if way != "gradient" else ():
+            if use.loop is not None:
+                watched.setdefault(id(use.loop), []).extend(use.factors)
+    watched = {loop: list(dict.fromkeys(found)) for loop, found in watched.items()}
+    values = evaluate(program.jaxpr, program.consts, arguments, watched)
+
+    def value(atom: Any) -> Any:
+        return atom.val if isinstance(atom, Constant) else atom if isinstance(atom, float) else values[atom]
+
+    made: list[tuple[Any, Any]] = []
+    for leaf, way in used:
+        if way == "gradient":
+            made.append((jnp.zeros(()), jnp.ravel(value(leaf.gradient))))
+            continue
+        pairs = [_pair(use, *map(value, use.factors)) for use in leaf.uses]
+        scaled = [(given, _times(back, use, value)) for use, (given, back) in zip(leaf.uses, pairs, strict=True)]
+        axis = 0 if way == "lookup" else 1
+        made.append(tuple(jnp.concatenate(side, axis) for side in zip(*scaled, strict=True)))  # type: ignore[arg-type]
+    return made
+
+
+def _times(back: Array, use: Use, value: Callable[[Any], Any]) -> Array:
+    for scale, divides in use.scales:
+        back = back / value(scale) if divides else back * value(scale)
+    return back
+
+
+def _pair(use: Use, given: Array, back: Array) -> tuple[Array, Array]:
+    """Both factors as blocks × positions × numbers; of a lookup the rows, and positions × numbers."""
+    if use.kind == "lookup":
+        return given.reshape(-1), back.reshape(-1, back.shape[-1])
+    if use.kind == "convolution":
+        return _patches(use, given, back)
+    lead = 0 if use.loop is None else 1
+    sides = [_ordered(one, *axes, lead) for one, axes in zip((given, back), _axes(use), strict=True)]
+    if use.loop is None:
+        return sides[0], sides[1]
+    if use.stacked:  # steps × blocks × …: the steps are blocks
+        return tuple(one.reshape(-1, *one.shape[2:]) for one in sides)  # type: ignore[return-value]
+    turned = (one.swapaxes(0, 1) for one in sides)  # blocks × steps × positions × …: the steps are positions
+    return tuple(one.reshape(one.shape[0], -1, one.shape[-1]) for one in turned)  # type: ignore[return-value]
+
+
+def _ordered(values: Array, contracted: Sequence[int], batched: Sequence[int], lead: int) -> Array:
+    free = [axis for axis in range(values.ndim - lead) if axis not in (*contracted, *batched)]
+    groups = (tuple(batched), tuple(contracted), tuple(free))
+    order = [*range(lead), *(lead + axis for group in groups for axis in group)]
+    sizes = [math.prod(values.shape[lead + axis] for axis in group) for group in groups]
+    return values.transpose(order).reshape(*values.shape[:lead], *sizes)
+
+
+def _patches(use: Use, given: Array, back: Array) -> tuple[Array, Array]:
+    """The factors of a convolution's gradient: the patch of the input under each position, and what came back there.
+
+    JAX writes that gradient as a convolution of the input with what came back, with samples and channels exchanged,
+    strides and dilations too.
+    """
+    assert use.equation is not None
+    told = use.equation.params
+    numbers, groups = told["dimension_numbers"], told["batch_group_count"]
+    kernel = tuple(abstract(use.equation.outvars[0]).shape[axis] for axis in numbers.out_spec[2:])
+    given = given.transpose(numbers.lhs_spec[1], numbers.lhs_spec[0], *numbers.lhs_spec[2:])  # samples, channels, …
+    back = back.transpose(numbers.rhs_spec[1], numbers.rhs_spec[0], *numbers.rhs_spec[2:])
+    cut = _Cut(kernel, back.shape[2:], told["rhs_dilation"], told["window_strides"], told["lhs_dilation"],
+               tuple(low for low, _ in told["padding"]))  # fmt: skip
+    patches = jnp.concatenate([cut.of(one) for one in given])
+    came_back = jnp.moveaxis(back, 1, -1).reshape(-1, back.shape[1])
+    return tuple(one.reshape(one.shape[0], groups, -1).swapaxes(0, 1) for one in (patches, came_back))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How patches are cut out of an image of channels × space."""
+
+    kernel: tuple[int, ...]
+    positions: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    spread: tuple[int, ...]  # dilation of the image itself
+    low: tuple[int, ...]  # padding before it
+
+    def of(self, image: Float[Array, "channels *space"]) -> Float[Array, "positions _"]:
+        """Every position's patch: all channels at all points of the kernel."""
+        steps = list(zip(self.positions, self.strides, self.kernel, self.dilation, strict=True))
+        reach = [(n - 1) * stride + (size - 1) * dilation + 1 for n, stride, size, dilation in steps]
+        wide = [(n - 1) * by + 1 for n, by in zip(image.shape[1:], self.spread, strict=True)]
+        high = [r - w - low for r, w, low in zip(reach, wide, self.low, strict=True)]
+        padding = [(low, up, by - 1) for low, up, by in zip(self.low, high, self.spread, strict=True)]
+        image = jax.lax.pad(image, jnp.zeros((), image.dtype), [(0, 0, 0), *padding])
+        pieces = []
+        for point in np.ndindex(*self.kernel):
+            start = [0, *(at * dilation for at, dilation in zip(point, self.dilation, strict=True))]
+            stop = [
+                s + (n - 1) * stride + 1 for s, n, stride in zip(start[1:], self.positions, self.strides, strict=True)
+            ]
+            piece = jax.lax.slice(image, start, [len(image), *stop], [1, *self.strides])
+            pieces.append(piece.reshape(len(image), -1))
+        return jnp.stack(pieces, 1).reshape(len(image) * len(pieces), -1).T

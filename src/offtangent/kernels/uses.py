@@ -1,0 +1,184 @@
+"""Where a weight's gradient falls into two factors: what entered the layer, and what came back to it.
+
+A layer's backward pass ends in a product of something that knows nothing of the outputs' cotangent, the input of the
+layer, with something linear in it. Walking back from the gradient, over sums (a weight used several times), over what
+only moves numbers about, and over scalar factors, one comes to that product: of matrices (`dot_general`), a
+convolution, or a scatter into the rows of a table. Anything else is kept as the gradient itself.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from jax.extend.core import Jaxpr, JaxprEqn, Var
+from jax.extend.core import Literal as Constant
+
+from offtangent.kernels.backward import Atom, Backward, Loop, abstract, depending, depending_in_loop, parts
+
+Kind: TypeAlias = Literal["product", "convolution", "lookup", "whole", "carried"]
+
+MOVES = frozenset(("transpose", "reshape", "squeeze", "expand_dims", "copy", "copy_p"))
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One use of a weight: two factors whose product is its gradient there, or that gradient itself.
+
+    Attributes:
+        kind: How the factors are multiplied; "whole" where they were not found, "carried" for what a loop brings along.
+        factors: The layer's input and what came back to it; of a whole one the gradient.
+        equation: That of the product.
+        moves: How the product is laid out as the leaf, from the first move on.
+        scales: Scalars that multiply it: a variable or a constant, and whether it divides.
+        loop: The loop in which the product stands, and whether its steps stand side by side in the leaf.
+    """
+
+    kind: Kind
+    factors: tuple[Atom, ...] = ()
+    equation: JaxprEqn | None = None
+    moves: tuple[Any, ...] = ()
+    scales: tuple[tuple[Atom | float, bool], ...] = ()
+    loop: JaxprEqn | None = None
+    stacked: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A leaf of the parameters: its name, the variable of its gradient, and the uses that add up to it."""
+
+    name: str
+    gradient: Atom
+    uses: tuple[Use, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return math.prod(abstract(self.gradient).shape)
+
+
+def leaves_of(program: Backward) -> list[Leaf]:
+    """Every leaf of the parameters with its uses; one that the outputs do not depend on has none.
+
+    Args:
+        program: The backward pass of one sample.
+
+    Returns:
+        The leaves, in the order of the program's outputs.
+    """
+    jaxpr = program.jaxpr
+    linear = depending(jaxpr, [True] + [False] * (len(jaxpr.invars) - 1))
+    walk = _Walk(jaxpr, linear)
+    return [
+        Leaf(name, gradient, tuple(walk.uses(gradient)))
+        for name, gradient in zip(program.names, jaxpr.outvars, strict=True)
+    ]
+
+
+class _Walk:
+    """Back from a gradient to its products, in one program."""
+
+    def __init__(self, jaxpr: Jaxpr, linear: set[Var], carried: Atom | None = None):
+        self.linear, self.carried = linear, carried
+        self.maker = {var: equation for equation in jaxpr.eqns for var in equation.outvars}
+
+    def is_linear(self, atom: Atom) -> bool:
+        return not isinstance(atom, Constant) and atom in self.linear
+
+    def uses(self, atom: Atom) -> Iterator[Use]:
+        """The uses whose sum is this variable, none if it is zero."""
+        if isinstance(atom, Constant):
+            if np.any(atom.val):
+                yield Use("whole", (atom,))
+            return
+        if atom is self.carried:
+            yield Use("carried")
+            return
+        equation = self.maker.get(atom)
+        found = None if equation is None else self._through(equation, atom)
+        yield from [Use("whole", (atom,))] if found is None else found
+
+    def _through(self, equation: JaxprEqn, atom: Var) -> list[Use] | None:
+        """The uses behind one equation, or None where it is not one to look behind."""
+        name, inputs = equation.primitive.name, equation.invars
+        shape = abstract(atom).shape
+        if name in ("add_any", "add") and all(abstract(one).shape == shape for one in inputs):
+            return [use for one in inputs for use in self.uses(one)]
+        if name == "broadcast_in_dim" and isinstance(inputs[0], Constant) and not np.any(inputs[0].val):
+            return []
+        if name in MOVES or (name == "convert_element_type" and abstract(atom).dtype == abstract(inputs[0]).dtype):
+            move = (name, shape, equation.params.get("permutation"))
+            return [replace(use, moves=(*use.moves, move)) for use in self.uses(inputs[0])]
+        if name in ("neg", "mul", "div"):
+            return self._scaled(equation, shape)
+        if name == "scan":
+            return self._from_loop(equation, atom)
+        return self._product(equation)
+
+    def _scaled(self, equation: JaxprEqn, shape: Sequence[int]) -> list[Use] | None:
+        name, inputs = equation.primitive.name, equation.invars
+        scale: tuple[Atom | float, bool]
+        if name == "neg":
+            value, scale = inputs[0], (-1.0, False)
+        elif self.is_linear(inputs[0]) and not self.is_linear(inputs[1]):
+            value, scale = inputs[0], (inputs[1], name == "div")
+        elif name == "mul" and self.is_linear(inputs[1]) and not self.is_linear(inputs[0]):
+            value, scale = inputs[1], (inputs[0], False)
+        else:
+            return None
+        if abstract(value).shape != shape or (not isinstance(scale[0], float) and abstract(scale[0]).shape != ()):
+            return None
+        return [replace(use, scales=(*use.scales, scale)) for use in self.uses(value)]
+
+    def _product(self, equation: JaxprEqn) -> list[Use] | None:
+        """The product itself, with the layer's input first."""
+        name, inputs = equation.primitive.name, equation.invars
+        linear = [self.is_linear(one) for one in inputs]
+        if name == "dot_general" and linear[0] != linear[1]:
+            ordered = (inputs[0], inputs[1]) if linear[1] else (inputs[1], inputs[0])
+            return [Use("product", ordered, equation)]
+        if name == "conv_general_dilated" and linear == [False, True] and equation.params["feature_group_count"] == 1:
+            return [Use("convolution", tuple(inputs), equation)]
+        if name == "scatter-add" and linear == [False, False, True] and self._is_lookup(equation):
+            return [Use("lookup", (inputs[1], inputs[2]), equation)]
+        return None
+
+    def _is_lookup(self, equation: JaxprEqn) -> bool:
+        """Whether whole rows of a table are added up, from zero: what looking up rows becomes backwards."""
+        table, rows, updates = equation.invars
+        numbers = equation.params["dimension_numbers"]
+        whole_rows = numbers.inserted_window_dims == (0,) and numbers.scatter_dims_to_operand_dims == (0,)
+        fits = (
+            abstract(table).ndim == 2
+            and abstract(rows).shape[-1:] == (1,)
+            and abstract(updates).shape[-1:] == abstract(table).shape[1:]
+        )
+        last = numbers.update_window_dims == (abstract(updates).ndim - 1,)
+        return whole_rows and fits and last and not list(self.uses(table))
+
+    def _from_loop(self, equation: JaxprEqn, atom: Var) -> list[Use] | None:
+        """Uses in the body of a loop: a weight of all steps, whose gradients add up, or one of each, side by side."""
+        place = equation.outvars.index(atom)
+        inner, _ = parts(equation.params["jaxpr"])
+        loop = Loop.of(equation)
+        inside = depending_in_loop(equation, self.linear)
+        if place >= loop.carried:
+            uses = list(_Walk(inner, inside).uses(inner.outvars[place]))
+            if len(uses) != 1 or not _can_leave(uses[0]) or uses[0].kind != "product":
+                return None
+            return [replace(uses[0], loop=equation, stacked=True)]
+        start = loop.constants + place
+        uses = list(_Walk(inner, inside, carried=inner.invars[start]).uses(inner.outvars[place]))
+        own = [use for use in uses if use.kind != "carried"]
+        brought = [use for use in uses if use.kind == "carried"]
+        if len(brought) != 1 or brought[0].moves or brought[0].scales:
+            return None
+        if not all(_can_leave(use) and use.kind == "product" for use in own):
+            return None
+        return [*self.uses(equation.invars[start]), *(replace(use, loop=equation) for use in own)]
+
+
+def _can_leave(use: Use) -> bool:
+    """Whether a use inside of a loop can be read outside: one that is not in a loop again, scaled by constants only."""
+    return use.loop is None and all(isinstance(scale, float | Constant) for scale, _ in use.scales)
