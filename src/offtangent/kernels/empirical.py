@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PyTree
 
 from offtangent._checks import check_finite, require
 from offtangent._errors import InputError
-from offtangent.kernels.factors import Route, gradients, routes
+from offtangent.kernels.factors import Factored, Route, gradients
 from offtangent.kernels.gradients import Gradients
 from offtangent.taylor.checks import check_function, check_outputs, check_some
 
@@ -57,6 +57,10 @@ class TangentKernel:
     def outputs(self) -> tuple[int, ...]:
         """The shape of f's outputs on X: (n,) or (n, k)."""
         return tuple(eqx.filter_eval_shape(self.f, self.params, self.X).shape)
+
+    @cached_property
+    def _factored(self) -> Factored:
+        return Factored.of(self.f, self.params, self.X)
 
     def __len__(self) -> int:
         return self.outputs[0]
@@ -232,8 +236,9 @@ def _blocks(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
     if not same:
         check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
-    samples = (_len(K.X), _len(other))
-    rows, columns = _cut(routes(K.f, K.params, K.X, samples), samples)
+    shape = (_len(K.X), _len(other))
+    samples = shape[:1] if same else shape
+    rows, columns = _cut(K._factored.routes(samples), shape)
     found: np.ndarray | None = None
     for i, row in enumerate(rows):
         left = gradients(K.f, K.params, _take(K.X, row), samples)
@@ -242,15 +247,26 @@ def _blocks(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
                 continue
             right = left if same and j == i else gradients(K.f, K.params, _take(other, column), samples)
             block = np.asarray(_tile(left, right, form))
+            if form == "every_pair":  # held as (sample, output) by (sample, output), as a matrix of all pairs would be
+                block = block.swapaxes(1, 2)
             if found is None:
-                found = np.empty((*samples, *block.shape[2:]), block.dtype)
-            found[row, column] = block
+                found = block if block.shape[:2] == shape else _like(block, shape, form)
+            if found is not block:
+                found[row, column] = block
             if same and j > i:
                 turned = np.swapaxes(block, 0, 1)
-                found[column, row] = np.swapaxes(turned, 2, 3) if block.ndim == 4 else turned
+                found[column, row] = np.swapaxes(turned, 2, 3) if form == "every_pair" else turned
     assert found is not None
     alone = len(K.outputs) == 1  # one output, and no axis for it
     return found.reshape(found.shape[:2]) if alone and found.ndim > 2 else found
+
+
+def _like(block: np.ndarray, samples: tuple[int, int], form: Form) -> np.ndarray:
+    """Room for the blocks of all samples, which lie in memory as one block does."""
+    if form != "every_pair":
+        return np.empty((*samples, *block.shape[2:]), block.dtype)
+    outputs = block.shape[2:]
+    return np.empty((samples[0], outputs[0], samples[1], outputs[1]), block.dtype).swapaxes(1, 2)
 
 
 def _cut(chosen: list[Route], samples: tuple[int, int]) -> tuple[list[slice], list[slice]]:

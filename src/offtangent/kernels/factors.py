@@ -47,31 +47,45 @@ class Route:
     of_pair: int
 
 
-def routes(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, int]) -> list[Route]:
-    """Choose for every leaf the way that takes the fewest multiplications.
+@dataclass(frozen=True, eq=False)
+class Factored:
+    """The backward pass of a network for one sample, and where its gradients fall into factors.
 
-    Args:
-        f: The network, a function of parameters and of a batch.
-        params: Its parameters.
-        X: A batch of inputs, of which only the shapes matter.
-        samples: How many inputs there are on the two sides.
-
-    Returns:
-        A route for each leaf, in the order of the parameters' leaves.
+    Attributes:
+        program: The backward pass.
+        leaves: The leaves of the parameters, with their uses.
     """
-    program = backward(f, params, X)
-    return [_route(leaf, program.outputs, samples) for leaf in leaves_of(program)]
+
+    program: Backward
+    leaves: list[Leaf]
+
+    @classmethod
+    def of(cls, f: Callable[..., Any], params: PyTree, X: PyTree) -> "Factored":
+        """Trace f(params, ·) for one of the inputs, of which only the shapes matter."""
+        program = backward(f, params, X)
+        return cls(program, leaves_of(program))
+
+    def routes(self, samples: tuple[int, ...]) -> list[Route]:
+        """Choose for every leaf the way that takes the fewest multiplications.
+
+        Args:
+            samples: How many inputs there are, on one side or on each of two.
+
+        Returns:
+            A route for each leaf, in the order of the parameters' leaves.
+        """
+        return [_route(leaf, self.program.outputs, samples) for leaf in self.leaves]
 
 
-def _route(leaf: Leaf, k: int, samples: tuple[int, int]) -> Route:
+def _route(leaf: Leaf, k: int, samples: tuple[int, ...]) -> Route:
     if not leaf.uses:
         return Route(leaf.name, "unused", 0, 0)
     shape = _shape(leaf)
     if isinstance(shape, Shape):
         blocks, S, a, b = shape.blocks, shape.positions, shape.inside, shape.outside
-        alone = sum(samples) * k * blocks * S * a * b
-        apart = math.prod(samples) * blocks * S * S * (a + k * k * (b + 1))
-        together = alone + math.prod(samples) * k * k * blocks * a * b
+        pairs = samples[0] * samples[-1]
+        apart = pairs * blocks * S * S * (a + k * k * (b + 1))
+        together = (sum(samples) * S + pairs * k) * k * blocks * a * b
         if apart <= together:
             pair = blocks * (S * S * (1 + k * k) if S > 1 else 1 + k * k)
             return Route(leaf.name, "positions", blocks * S * (a + k * b), pair)
@@ -136,22 +150,21 @@ def _axes(use: Use) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 
 @eqx.filter_jit
-def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, int]) -> list[Gradients]:
+def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, ...]) -> list[Gradients]:
     """The gradients of a batch by every leaf that counts, each in the form of its route.
 
     Args:
         f: The network.
         params: Its parameters.
         X: The batch.
-        samples: How many inputs there are on both sides in all, by which the routes are chosen.
+        samples: How many inputs there are in all, on one side or on each of two, by which the routes are chosen.
 
     Returns:
         The gradients, leaf by leaf, without those that are unused.
     """
-    program = backward(f, params, X)
-    leaves = leaves_of(program)
-    ways = [_route(leaf, program.outputs, samples).way for leaf in leaves]
-    used = [(leaf, way) for leaf, way in zip(leaves, ways, strict=True) if way != "unused"]
+    found = Factored.of(f, params, X)
+    program, chosen = found.program, found.routes(samples)
+    used = [(leaf, route.way) for leaf, route in zip(found.leaves, chosen, strict=True) if route.way != "unused"]
     arguments = jax.tree.leaves(eqx.filter(params, eqx.is_inexact_array))
     basis = jnp.eye(program.outputs, dtype=program.dtype)
 
@@ -161,8 +174,8 @@ def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[i
 
         return jax.vmap(of_output, out_axes=[(None, 0)] * len(used))(basis)
 
-    found = jax.vmap(of_sample)(jax.tree.leaves(X))
-    return [_finished(way, *pair) for (_, way), pair in zip(used, found, strict=True)]
+    made = jax.vmap(of_sample)(jax.tree.leaves(X))
+    return [_finished(way, *pair) for (_, way), pair in zip(used, made, strict=True)]
 
 
 def _finished(way: Way, given: Array, back: Array) -> Gradients:

@@ -24,12 +24,12 @@ class Whole(eqx.Module):
 
     gradients: Float[Array, "n k p"]
 
-    def every_pair(self, other: "Whole") -> Float[Array, "n m k l"]:
+    def every_pair(self, other: "Whole") -> Float[Array, "n k m l"]:
         """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l."""
         n, k, size = self.gradients.shape
         m, outputs, _ = other.gradients.shape
         left, right = self.gradients.reshape(n * k, size), other.gradients.reshape(m * outputs, size)
-        return _matrix(left, right).reshape(n, k, m, outputs).swapaxes(1, 2)
+        return _matrix(left, right).reshape(n, k, m, outputs)
 
     def summed(self, other: "Whole") -> Float[Array, "n m"]:
         """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩."""
@@ -46,12 +46,12 @@ class Positions(eqx.Module):
     inputs: Float[Array, "n blocks positions a"]
     cotangents: Float[Array, "n k blocks positions b"]
 
-    def every_pair(self, other: "Positions") -> Float[Array, "n m k l"]:
+    def every_pair(self, other: "Positions") -> Float[Array, "n k m l"]:
         """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l."""
         if self.inputs.shape[2] > 1:
             meet = self._meet(other)
             return jnp.einsum(
-                "gnmst,nkgsb,mlgtb->nmkl",
+                "gnmst,nkgsb,mlgtb->nkml",
                 meet,
                 self.cotangents,
                 other.cotangents,
@@ -65,7 +65,7 @@ class Positions(eqx.Module):
             meet = _matrix(self.inputs[:, block, 0], other.inputs[:, block, 0])
             left, right = (one.cotangents[:, :, block, 0].reshape(-1, b) for one in (self, other))
             total = total + _matrix(left, right).reshape(n, k, m, outputs) * meet[:, None, :, None]
-        return total.swapaxes(1, 2)
+        return total
 
     def summed(self, other: "Positions") -> Float[Array, "n m"]:
         """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩."""
@@ -93,10 +93,10 @@ class Lookup(eqx.Module):
     rows: Int[Array, "n positions"]
     cotangents: Float[Array, "n k positions b"]
 
-    def every_pair(self, other: "Lookup") -> Float[Array, "n m k l"]:
+    def every_pair(self, other: "Lookup") -> Float[Array, "n k m l"]:
         """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l."""
         back = jnp.einsum("nksb,mltb->nmklst", self.cotangents, other.cotangents, precision=HIGHEST)
-        return jnp.einsum("nmst,nmklst->nmkl", self._meet(other), back, precision=HIGHEST)
+        return jnp.einsum("nmst,nmklst->nkml", self._meet(other), back, precision=HIGHEST)
 
     def summed(self, other: "Lookup") -> Float[Array, "n m"]:
         """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩."""
