@@ -237,7 +237,7 @@ def _blocks(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
         check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
     shape = (_len(K.X), _len(other))
-    samples = shape[:1] if same else shape
+    samples, k = shape[:1] if same else shape, math.prod(K.outputs[1:])
     rows, columns = _cut(K._factored.routes(samples), shape)
     found: np.ndarray | None = None
     for i, row in enumerate(rows):
@@ -247,8 +247,8 @@ def _blocks(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
                 continue
             right = left if same and j == i else gradients(K.f, K.params, _take(other, column), samples)
             block = np.asarray(_tile(left, right, form))
-            if form == "every_pair":  # held as (sample, output) by (sample, output), as a matrix of all pairs would be
-                block = block.swapaxes(1, 2)
+            if form == "every_pair":  # in memory it stays the matrix of all pairs (sample, output)
+                block = block.reshape(row.stop - row.start, k, column.stop - column.start, k).swapaxes(1, 2)
             if found is None:
                 found = block if block.shape[:2] == shape else _like(block, shape, form)
             if found is not block:
@@ -274,9 +274,9 @@ def _cut(chosen: list[Route], samples: tuple[int, int]) -> tuple[list[slice], li
 
     The blocks of a side have one size, so that nothing is compiled for a rest: the last one begins earlier instead.
     """
-    each = max(1, sum(route.kept for route in chosen))
+    each = max(1, sum(2 * route.kept + route.passing for route in chosen))
     pair = max(1, max((route.of_pair for route in chosen), default=1))
-    size = max(1, int((math.sqrt(each**2 + pair * AT_ONCE) - each) / pair))
+    size = max(1, int((math.sqrt(each**2 + 4 * pair * AT_ONCE) - each) / (2 * pair)))
     sides = []
     for n in samples:
         count = -(-n // min(size, n))

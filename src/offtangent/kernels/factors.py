@@ -38,12 +38,14 @@ class Route:
         way: "positions" and "lookup" keep the two factors, "outer products" multiplies them for each sample,
             "gradient" has JAX's own gradient; "unused" is a leaf that the outputs do not depend on.
         kept: Numbers that are held of each sample.
+        passing: Numbers that are held of each sample while these are computed.
         of_pair: Numbers that are held of each pair of samples while they are multiplied.
     """
 
     leaf: str
     way: Way
     kept: int
+    passing: int
     of_pair: int
 
 
@@ -79,24 +81,24 @@ class Factored:
 
 def _route(leaf: Leaf, k: int, samples: tuple[int, ...]) -> Route:
     if not leaf.uses:
-        return Route(leaf.name, "unused", 0, 0)
+        return Route(leaf.name, "unused", 0, 0, 0)
     shape = _shape(leaf)
     if isinstance(shape, Shape):
         blocks, S, a, b = shape.blocks, shape.positions, shape.inside, shape.outside
-        pairs = samples[0] * samples[-1]
+        factors, pairs = blocks * S * (a + k * b), samples[0] * samples[-1]
         apart = pairs * blocks * S * S * (a + k * k * (b + 1))
         together = (sum(samples) * S + pairs * k) * k * blocks * a * b
         if apart <= together:
             pair = blocks * (S * S * (1 + k * k) if S > 1 else 1 + k * k)
-            return Route(leaf.name, "positions", blocks * S * (a + k * b), pair)
-        return Route(leaf.name, "outer products", k * leaf.size + blocks * S * (a + k * b), k * k)
+            return Route(leaf.name, "positions", factors, 0, pair)
+        return Route(leaf.name, "outer products", k * leaf.size, factors, k * k)
     if shape == "lookup":
         S, b = (
             abstract(leaf.uses[0].factors[1]).size // abstract(leaf.gradient).shape[1],
             abstract(leaf.gradient).shape[1],
         )
-        return Route(leaf.name, "lookup", S * (1 + k * b), S * S * (1 + k * k))
-    return Route(leaf.name, "gradient", k * leaf.size, k * k)
+        return Route(leaf.name, "lookup", S * (1 + k * b), 0, S * S * (1 + k * k))
+    return Route(leaf.name, "gradient", k * leaf.size, 0, k * k)
 
 
 def _shape(leaf: Leaf) -> Shape | Literal["lookup"] | None:

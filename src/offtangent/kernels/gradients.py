@@ -24,12 +24,10 @@ class Whole(eqx.Module):
 
     gradients: Float[Array, "n k p"]
 
-    def every_pair(self, other: "Whole") -> Float[Array, "n k m l"]:
-        """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l."""
-        n, k, size = self.gradients.shape
-        m, outputs, _ = other.gradients.shape
-        left, right = self.gradients.reshape(n * k, size), other.gradients.reshape(m * outputs, size)
-        return _matrix(left, right).reshape(n, k, m, outputs)
+    def every_pair(self, other: "Whole") -> Float[Array, "nk ml"]:
+        """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l, as a matrix of all pairs (sample, output)."""
+        size = self.gradients.shape[-1]
+        return _matrix(self.gradients.reshape(-1, size), other.gradients.reshape(-1, size))
 
     def summed(self, other: "Whole") -> Float[Array, "n m"]:
         """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩."""
@@ -46,25 +44,20 @@ class Positions(eqx.Module):
     inputs: Float[Array, "n blocks positions a"]
     cotangents: Float[Array, "n k blocks positions b"]
 
-    def every_pair(self, other: "Positions") -> Float[Array, "n k m l"]:
-        """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l."""
+    def every_pair(self, other: "Positions") -> Float[Array, "nk ml"]:
+        """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l, as a matrix of all pairs (sample, output)."""
         if self.inputs.shape[2] > 1:
             meet = self._meet(other)
-            return jnp.einsum(
-                "gnmst,nkgsb,mlgtb->nkml",
-                meet,
-                self.cotangents,
-                other.cotangents,
-                precision=HIGHEST,
-                optimize=[(1, 2), (0, 1)],
-            )
+            sides = self.cotangents, other.cotangents
+            back = jnp.einsum("nkgsb,mlgtb->gnkmlst", *sides, precision=HIGHEST)
+            return _pairs(jnp.einsum("gnmst,gnkmlst->nkml", meet, back, precision=HIGHEST))
         n, k, blocks, _, b = self.cotangents.shape
         m, outputs = other.cotangents.shape[:2]
         total = jnp.zeros(())
         for block in range(blocks):
             meet = _matrix(self.inputs[:, block, 0], other.inputs[:, block, 0])
             left, right = (one.cotangents[:, :, block, 0].reshape(-1, b) for one in (self, other))
-            total = total + _matrix(left, right).reshape(n, k, m, outputs) * meet[:, None, :, None]
+            total = total + _pairs(_matrix(left, right).reshape(n, k, m, outputs) * meet[:, None, :, None])
         return total
 
     def summed(self, other: "Positions") -> Float[Array, "n m"]:
@@ -93,10 +86,10 @@ class Lookup(eqx.Module):
     rows: Int[Array, "n positions"]
     cotangents: Float[Array, "n k positions b"]
 
-    def every_pair(self, other: "Lookup") -> Float[Array, "n k m l"]:
-        """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l."""
+    def every_pair(self, other: "Lookup") -> Float[Array, "nk ml"]:
+        """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l, as a matrix of all pairs (sample, output)."""
         back = jnp.einsum("nksb,mltb->nmklst", self.cotangents, other.cotangents, precision=HIGHEST)
-        return jnp.einsum("nmst,nmklst->nkml", self._meet(other), back, precision=HIGHEST)
+        return _pairs(jnp.einsum("nmst,nmklst->nkml", self._meet(other), back, precision=HIGHEST))
 
     def summed(self, other: "Lookup") -> Float[Array, "n m"]:
         """Σ_j ⟨∂f_j(x), ∂f_j(x')⟩."""
@@ -117,6 +110,10 @@ Gradients: TypeAlias = Whole | Positions | Lookup
 
 def _matrix(left: Float[Array, "n p"], right: Float[Array, "m p"]) -> Float[Array, "n m"]:
     return jax.lax.dot_general(left, right, (((1,), (1,)), ((), ())), precision=HIGHEST)
+
+
+def _pairs(values: Float[Array, "n k m l"]) -> Float[Array, "nk ml"]:
+    return values.reshape(values.shape[0] * values.shape[1], -1)
 
 
 def _flat(values: Float[Array, "n *rest"]) -> Float[Array, "n _"]:
