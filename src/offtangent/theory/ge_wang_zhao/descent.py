@@ -7,10 +7,13 @@ reach but ε′ = (σ²ε/nd)^{5/4}/(6B⁴√(2(f(0) + 1))), for which √(ρε�
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound, check_count, require
+from offtangent._arguments import check_positive
+from offtangent._checks import check_bound, check_count, check_real, require
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import check_halves
 from offtangent.theory.ge_wang_zhao.capacity import least_width, most_samples
+
+SETTINGS, BOUND = 1e45, 1e20  # sizes whose powers, as they are multiplied here, float64 holds: from their inverses on
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,14 @@ def algorithm1_settings(
     415
     """
     given = {"smoothness": smoothness, "hessian": hessian, "epsilon": epsilon, "gap": gap, "c": c, "delta": delta}
-    for name, value in given.items():
-        if not 0 < value < math.inf:
-            raise InputError(f"{name}={value:g}: it must be positive and finite.")
+    check_positive(**given)
+    check_count("parameters", parameters)
+    _check_range(SETTINGS, **given, parameters=parameters)
     if c > 1 or delta >= 1 or epsilon > smoothness**2 / hessian:
         raise InputError(
             f"c={c:g}, delta={delta:g}, epsilon={epsilon:g}: expected c ≤ 1, δ < 1 and ε ≤ ℓ²/ρ = "
             f"{smoothness**2 / hessian:g}."
         )
-    check_count("parameters", parameters)
     chi = 3 * max(math.log(parameters * smoothness * gap / (c * epsilon**2 * delta)), 4.0)
     slope = math.sqrt(c) * epsilon / chi**2
     return DescentSettings(
@@ -70,6 +72,12 @@ def algorithm1_settings(
         decrease=c / chi**3 * math.sqrt(epsilon**3 / hessian),
         wait=math.ceil(chi * smoothness / (c**2 * math.sqrt(hessian * epsilon))),
     )
+
+
+def _check_range(most: float, **sizes: float | int) -> None:
+    """Refuse sizes of which products would be beyond float64."""
+    for name, value in sizes.items():
+        require(1 / most < value < most, f"{name}={value:g}: expected a size between {1 / most:g} and {most:g}.")
 
 
 @dataclass(frozen=True)
@@ -120,10 +128,10 @@ def theorem4(
     for name, count in (("samples", samples), ("dim", dim)):
         check_count(name, count)
     check_halves(width)
-    for name, value in (("smallest", smallest), ("radius", radius), ("label", label), ("epsilon", epsilon)):
-        if not 0 < value < math.inf:
-            raise InputError(f"{name}={value:g}: it must be positive and finite.")
+    check_positive(smallest=smallest, radius=radius, label=label, epsilon=epsilon)
     check_bound(delta)
+    check_real("start", start)
+    _check_range(BOUND, smallest=smallest, radius=radius, label=label, epsilon=epsilon, delta=delta, start=start + 1)
     require(
         0 <= start < math.inf,
         f"start={start:g}: f(0) = (1/4n) Σ y² is finite and not negative. Give risk.loss(net.origin), or "
@@ -144,4 +152,5 @@ def theorem4(
     smoothness = max(3 * radius**4 * 2 * (start + 1) / gamma + label * radius**2 + gamma, 1.0)
     inside = radius * samples * width * dim * smoothness * (start + 1) ** 2 / (epsilon**2 * delta * smallest)
     leading = radius**8 * smoothness * nd**2.5 * (start + 1) ** 2 / (smallest**5 * epsilon**2.5)
+    require(math.isfinite(leading), "The number of iterations is beyond float64: give sizes nearer to one.")
     return Theorem4(gamma, hessian, smoothness, accuracy, float(start), dim * width, leading * math.log(inside) ** 4)

@@ -7,7 +7,7 @@ Theorem 2, Lemma 3, Corollary 1 and Theorem 4, with every constant of ≲ and �
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound, check_count, require
+from offtangent._checks import check_bound, check_count, check_real, require
 from offtangent.special.sphere import polynomial_dimension
 
 
@@ -91,5 +91,6 @@ def regulariser_choice(dim: int, width: float | int, degree: int, epsilon: float
     check_count("dim", dim, least=2)
     check_count("degree", degree)
     check_bound(width=width)
+    check_real("epsilon", epsilon)
     require(0 < epsilon <= 1, f"epsilon={epsilon:g}: ε_min is a loss between 0 and 1, and losses are at most 1.")
     return RegulariserChoice(dim, float(width), degree, float(epsilon), polynomial_dimension(dim, degree))
