@@ -202,6 +202,10 @@ def test_the_names_to_hold_in_one_s_head_are_at_most_64() -> None:
     assert len(heads) == len(set(heads)), "a name means one thing in the house"
 
 
+def test_what_makes_an_object_itself_and_no_other_is_written_once() -> None:
+    assert [path.name for path in FILES if "object.__hash__" in path.read_text()] == ["_types.py"]
+
+
 def test_no_function_hides_behind_its_module_s_name() -> None:
     hidden = []
     for path in FILES:

@@ -95,22 +95,24 @@ if TYPE_CHECKING:
     from offtangent.theory.arora.prescriptions import *
     from offtangent.theory.arora.widths import *
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "dynamics": "PredictedResidual largest_stable_rate predict_residual steps_to worst_case_labels",
-        "generalisation": (
-            "Complexity GeneralisationBound RademacherBound absolute_loss complexity generalisation_bound "
-            "rademacher_bound rademacher_gap_bound ramp_loss zero_one_loss"
-        ),
-        "learnability": "Target sample_size tensor_powers",
-        "linearised": "Features linearised_distance linearised_outputs linearised_weights",
-        "movement": (
-            "MovementBound feature_change_bound flip_candidates flip_counts flip_probability flip_probability_bound "
-            "flip_sum_bound kernel_change_bound movement_bound movement_radius"
-        ),
-        "predictions": "Descent Predicted gradient_descent",
-        "prescriptions": "Prescription prescribe",
-        "widths": "deviation_bound gram_deviation_bound initial_output_bound initial_residual_bound required_width",
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "dynamics": "PredictedResidual largest_stable_rate predict_residual steps_to worst_case_labels",
+            "generalisation": (
+                "Complexity GeneralisationBound RademacherBound absolute_loss complexity generalisation_bound "
+                "rademacher_bound rademacher_gap_bound ramp_loss zero_one_loss"
+            ),
+            "learnability": "Target sample_size tensor_powers",
+            "linearised": "Features linearised_distance linearised_outputs linearised_weights",
+            "movement": (
+                "MovementBound feature_change_bound flip_candidates flip_counts flip_probability "
+                "flip_probability_bound "
+                "flip_sum_bound kernel_change_bound movement_bound movement_radius"
+            ),
+            "predictions": "Descent Predicted gradient_descent",
+            "prescriptions": "Prescription prescribe",
+            "widths": "deviation_bound gram_deviation_bound initial_output_bound initial_residual_bound required_width",
+        },
+    )

@@ -216,10 +216,11 @@ def generalisation_bound(
     (0.0707..., 0.161)
     """
     check_bound(delta, n=n, width=width, smallest=smallest)
-    _check_terms(quadratic, n=n, smallest=smallest, scale=scale, training=0.0 if training is None else training)
+    given = quadratic.upper if isinstance(quadratic, Bracketed) else quadratic
+    _check_terms(quadratic=given, n=n, smallest=smallest, scale=scale, training=0.0 if training is None else training)
     if math.isfinite(width):
         check_bound(scale=scale)
-    upper = float(quadratic.upper if isinstance(quadratic, Bracketed) else quadratic)
+    upper = float(given)
     moved = movement_bound(upper, n, width, scale=scale, smallest=smallest, delta=delta)
     classes = math.ceil(math.sqrt(n / smallest) + moved.initial + moved.of_width)
     log = math.log(10 / delta)
@@ -240,9 +241,8 @@ def generalisation_bound(
     )
 
 
-def _check_terms(quadratic: float | int | Bracketed, **terms: float | int) -> None:
+def _check_terms(**terms: float | int) -> None:
     """Refuse what is no finite number, or negative, where a term of the bound would be neither a number nor a bound."""
-    terms["quadratic"] = quadratic.upper if isinstance(quadratic, Bracketed) else quadratic
     for name, value in terms.items():
         check_real(name, value)
         require(0 <= value < math.inf, f"{name}={value:g}: it is finite, and zero or positive.")

@@ -35,7 +35,7 @@ Vector = Float[AnyArray, "d"]
 
 def check_degree(power: int) -> int:
     """The degree p as an int, or an InputError where K(u) has no term u^p: it has those of p = 0, 1, 2, 4, 6, …"""
-    check_count("power", power, least=0)
+    require(hasattr(power, "__index__"), f"power={power!r}: it must be a whole number.")
     p = operator.index(power)
     if p < 0:
         raise InputError(f"degree {p}: it is 0, 1, or an even number from 2 on.")

@@ -131,12 +131,12 @@ def theorem4(
     check_positive(smallest=smallest, radius=radius, label=label, epsilon=epsilon)
     check_bound(delta)
     check_real("start", start)
-    _check_range(BOUND, smallest=smallest, radius=radius, label=label, epsilon=epsilon, delta=delta, start=start + 1)
     require(
         0 <= start < math.inf,
         f"start={start:g}: f(0) = (1/4n) Σ y² is finite and not negative. Give risk.loss(net.origin), or "
         "np.mean(y**2) / 4.",
     )
+    _check_range(BOUND, smallest=smallest, radius=radius, label=label, epsilon=epsilon, delta=delta, start=start + 1)
     if width < least_width(dim):
         raise InputError(
             f"width={width}: Theorem 4 holds for r ≥ 2d + 2 = {least_width(dim)} neurons. Use {least_width(dim)}."
