@@ -203,8 +203,14 @@ def _errors(results: Results) -> Figure:
     for target in results.values("target"):
         chosen = results.where(target=target)
         widths, table = chosen.field("width"), chosen.table("error")
-        points(plot, widths, table.mean(axis=0), name=NAMES[target], colour=COLOURS[target],
-               band=(table.min(axis=0), table.max(axis=0)))  # fmt: skip
+        points(
+            plot,
+            widths,
+            table.mean(axis=0),
+            name=NAMES[target],
+            colour=COLOURS[target],
+            band=(table.min(axis=0), table.max(axis=0)),
+        )
         stated = np.sqrt(chosen.table("expected").mean(axis=0))
         line(plot, widths, stated, name=f"{NAMES[target]}, stated", colour=COLOURS[target], dash="dot")
     style(plot, x="width m", y="|f^Q at W⋆ − f⋆|, root mean square", log_x=True, log_y=True)
@@ -225,8 +231,7 @@ def _bounds(results: Results) -> Figure:
         ("lemma", "Lemma 8", "vermillion"),
     ):
         table = results.table(name)
-        points(plot, widths, table.mean(axis=0), name=label, colour=colour,
-               band=(table.min(axis=0), table.max(axis=0)))  # fmt: skip
+        points(plot, widths, table.mean(axis=0), name=label, colour=colour, band=(table.min(axis=0), table.max(axis=0)))
     style(plot, x="width m", y="feature term", log_x=True, log_y=True)
     cell = results.pairs[0][0]
     caption = f"{cell.samples} inputs on the sphere, d = {cell.dim}, {cell.seeds} seeds (bars: all of them)."
