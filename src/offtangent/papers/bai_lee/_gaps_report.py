@@ -37,7 +37,7 @@ def claims(gaps: Results) -> Iterator[Claim]:
             yield _of(field, sweep, statement)
 
 
-def _sweep(gaps: Results, field: str) -> Sweep | None:
+def _sweep(gaps: Results, field: str) -> Sweep[Any] | None:
     if not len(gaps):
         return None
     cells, fixed = gaps.along(field), {"samples": "n", "dim": "d", "width": "m"}
@@ -52,7 +52,7 @@ def _sweep(gaps: Results, field: str) -> Sweep | None:
     )
 
 
-def _of(field: str, sweep: Sweep, statement: str) -> Claim:
+def _of(field: str, sweep: Sweep[Any], statement: str) -> Claim:
     gap = sweep["gap"]
     norm = Hypothesis("‖Ŵ‖_{2,4}", float(sweep["norm"].max()), "≤", NORM + ROUNDING, "Theorem 6, B_w = 1")
     words: dict[str, Any] = {"source": SOURCE, "statement": statement, "hypotheses": (norm,)}

@@ -48,14 +48,14 @@ def claims(targets: Results, features: Results, spreads: Results) -> Iterator[Cl
             yield from _of_spread(law, cells)
 
 
-def _sweep(results: Results) -> Sweep | None:
+def _sweep(results: Results) -> Sweep[Any] | None:
     if len(results) < 3:
         return None
     cell = results.first
     return results.sweep("width", f"{cell.samples} inputs, d = {cell.dim}, {cell.seeds} seeds")
 
 
-def _of_target(target: str, sweep: Sweep) -> Iterator[Claim]:
+def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
     name, xor = NAMES[target], target == "xor"
     power = 2 if xor else int(target)
     odd = Hypothesis("(p − 2) mod 2, but for p = 3", 0 if power == 3 else power % 2, "=", 0, "Theorem 7")
@@ -112,7 +112,7 @@ def _energy(ratios: Float[np.ndarray, "s k"], q: int) -> Interval:
     return mean_interval(ratios[:, -1], level=0.99).widened(0.0 if q else -ROUNDING)
 
 
-def _of_lemma_9(power: int, sweep: Sweep) -> Iterator[Claim]:
+def _of_lemma_9(power: int, sweep: Sweep[Any]) -> Iterator[Claim]:
     q = power - 2
     feature = (sweep["feature_square"] / sweep["feature_expected"]).mean(axis=1)
     yield Claim.includes(
@@ -133,7 +133,7 @@ def _of_lemma_9(power: int, sweep: Sweep) -> Iterator[Claim]:
     )
 
 
-def _of_features(sweep: Sweep) -> Iterator[Claim]:
+def _of_features(sweep: Sweep[Any]) -> Iterator[Claim]:
     largest = sweep["largest"]
     yield sweep.worst(
         largest / sweep["tropp"],

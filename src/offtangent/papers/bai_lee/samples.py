@@ -142,9 +142,10 @@ def cells(config: Config) -> list[Curve]:
         if dim <= task.ends.get(learner, dim)
     ]  # fmt: skip
     again = {(name, dim) for name, task in config.tasks.items() for dim in task.again}
-    new = {"seeds": 2 * config.seeds, "first": config.seeds}
     return first + [
-        replace(cell, **new) for cell in first if cell.learner == "quadratic" and (cell.task, cell.dim) in again
+        replace(cell, seeds=2 * config.seeds, first=config.seeds)
+        for cell in first
+        if cell.learner == "quadratic" and (cell.task, cell.dim) in again
     ]
 
 
