@@ -43,7 +43,7 @@ def _sweep(gaps: Results, field: str) -> Sweep[Any] | None:
     cells, fixed = gaps.along(field), {"samples": "n", "dim": "d", "width": "m"}
     cell = cells.first
     about = ", ".join(f"{letter} = {getattr(cell, name)}" for name, letter in fixed.items() if name != field)
-    of_labels = "labels without signal, logistic loss, inputs on the sphere, B_x = B_w = 1"
+    of_labels = "labels without signal and the Ŵ that fits them best, logistic loss, the sphere, B_x = B_w = 1"
     return cells.sweep(
         field,
         f"{of_labels}, {about}, {cell.seeds} seeds",
@@ -56,6 +56,9 @@ def _of(field: str, sweep: Sweep[Any], statement: str) -> Claim:
     gap = sweep["gap"]
     norm = Hypothesis("‖Ŵ‖_{2,4}", float(sweep["norm"].max()), "≤", NORM + ROUNDING, "Theorem 6, B_w = 1")
     words: dict[str, Any] = {"source": SOURCE, "statement": statement, "hypotheses": (norm,)}
+    if field == "dim":
+        ratio = sweep.cell.samples / float(sweep.sizes[-1])
+        words["hypotheses"] = (norm, Hypothesis("n/d at the largest d", ratio, "≥", 1.0, "n ≥ O(K⁴d)", given=False))
     sizes = f"L_P − L: {', '.join(f'{one:.2g}' for one in gap.mean(axis=0))}."
     if field == "samples":
         bounds = (sweep[name].mean(axis=0)[-1] for name in ("quadratic_bound", "bound"))

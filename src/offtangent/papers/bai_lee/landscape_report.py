@@ -33,7 +33,8 @@ RATES = {
 }
 WORDS = (
     "κ² = C₁²ρ⁴b²m^(−1/2) and δ = C₃b³m^(−1/4)/6 from Lemma 11, with ρ = max |w_{0,r}ᵀx_i|, b = B_x‖W‖_{2,4}, "
-    "b⋆ = B_x‖W⋆‖_{2,4}, b_∞ = B_x‖W‖_{2,∞} and C = (½, 1, 1) for relu³/6: the proof's bounds with their constants."
+    "b⋆ = B_x‖W⋆‖_{2,4}, b_∞ = B_x‖W‖_{2,∞} and C = (½, 1, 1) for relu³/6: the proof's bounds with their constants, for means "
+    "over all signs."
 )
 
 
@@ -113,8 +114,8 @@ def _inequalities(parts: list[Columns], where: str, when: str) -> list[Claim]:
             measured=f"largest ε needed over that ε, {where}",
             note=f"(7) holds with ε = 0 at {_share(parts, 'theorem')} of the points and needs "
             f"{_largest(parts, 'theorem')} at most; the proof's ε lies between "
-            f"{min(float(one['proven'].min()) for one in parts):.2g} and {_largest(parts, 'proven')}: true of every W, "
-            "and far from sharp.",
+            f"{min(float(one['proven'].min()) for one in parts):.2g} and {_largest(parts, 'proven')}: true of every W "
+            "for the mean over all signs, and far from sharp.",
         ),
         Claim.at_most(
             worst("corollary"),
