@@ -33,8 +33,8 @@ RATES = {
 }
 WORDS = (
     "κ² = C₁²ρ⁴b²m^(−1/2) and δ = C₃b³m^(−1/4)/6 from Lemma 11, with ρ = max |w_{0,r}ᵀx_i|, b = B_x‖W‖_{2,4}, "
-    "b⋆ = B_x‖W⋆‖_{2,4}, b_∞ = B_x‖W‖_{2,∞} and C = (½, 1, 1) for relu³/6: the proof's bounds with their constants, for means "
-    "over all signs."
+    "b⋆ = B_x‖W⋆‖_{2,4}, b_∞ = B_x‖W‖_{2,∞} and C = (½, 1, 1) for relu³/6: the proof's bounds with their constants, "
+    "for means over all signs."
 )
 
 
