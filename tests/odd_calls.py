@@ -112,6 +112,7 @@ def calls():
         "bai_lee.feature_rademacher": {"net": two, "X": sphere},
         "bai_lee.feature_term": {"net": two, "X": sphere, "draws": 4, "key": KEY},
         "bai_lee.input_spread": {"X": X},
+        "bai_lee.widest_gap_weights": {"net": two, "X": sphere, "signs": y, "norm": 1.0},
         "bai_lee.matrix_rademacher": {"A": symmetric + np.swapaxes(symmetric, 2, 3)},
         "bai_lee.column_norm": {"W": W},
         "bai_lee.RidgePower": {"direction": beta, "power": 4},

@@ -25,8 +25,6 @@ LONG_FILES = {
     "papers/arora/fig2.py",
     "papers/arora/fig2_report.py",
     "papers/arora/lemmas_report.py",
-    "papers/bai_lee/landscape_report.py",
-    "papers/bai_lee/samples_report.py",
     "papers/ge_wang_zhao/landscape.py",
     "papers/ge_wang_zhao/lemmas.py",
     "papers/ge_wang_zhao/lemmas_report.py",
@@ -40,7 +38,7 @@ BY_HAND = {
         "theorem2_report "
     ),
     "arora": "fig1 fig1_report fig2 fig2_report lemmas lemmas_report section6_report",
-    "bai_lee": "_learners constructions_report landscape landscape_report samples samples_report",
+    "bai_lee": "_learners landscape samples",
     "ge_wang_zhao": (
         "_kept _literal _minima _paths _search landscape landscape_figures landscape_report lemmas "
         "lemmas_figures lemmas_report mnist mnist_report phases phases_report synthetic synthetic_report "
