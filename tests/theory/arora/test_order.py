@@ -42,7 +42,7 @@ def test_it_is_the_least_number_that_numpy_s_pseudo_inverses_allow(rank):
 
 
 def test_it_is_what_quadratic_forms_say():
-    """sup vᵀP B†P v / vᵀA†v over v = A w, by many random w: below the number, and close to it in two dimensions."""
+    """The largest vᵀP B†P v / vᵀA†v over many v = A w: below the number, and close to it in two dimensions."""
     rng = np.random.default_rng(0)
     A, B = semidefinite(rng, 2, 2), semidefinite(rng, 2, 2)
     w = rng.standard_normal((2, 20_000))
