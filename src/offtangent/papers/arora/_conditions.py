@@ -83,13 +83,14 @@ def _rate(n: int, smallest: float, rate: float, source: str) -> Hypothesis:
 
 
 def often(successes: int, trials: int, *, delta: float = DELTA, **words: Any) -> Claim:
-    """Claim that what happens with probability at least 1 − δ does, by Clopper and Pearson's 95 % interval.
-
-    A share on the right side whose interval is not says nothing: so few networks cannot tell.
-    """
+    """Claim that what happens with probability at least 1 − δ does, by Clopper and Pearson's 95 % interval."""
     share = fraction_interval(successes, trials)
-    claim = Claim.at_least(share, 1 - delta, **words)
-    if claim.verdict is Verdict.FAILS and share.value >= 1 - delta:
-        few = f"The interval of {trials} networks is too wide to tell {share.value:.3g} from less than {1 - delta:g}."
-        return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{few} {words.get('note', '')}".strip())
-    return claim
+    return or_too_wide(Claim.at_least(share, 1 - delta, **words), share.value >= 1 - delta, f"{trials} networks")
+
+
+def or_too_wide(claim: Claim, right: bool, what: str) -> Claim:
+    """The claim; where the number is `right` and its interval alone is not, "not testable at this size"."""
+    if claim.verdict is not Verdict.FAILS or not right:
+        return claim
+    few = f"The interval of {what} is too wide to tell."
+    return replace(claim, verdict=Verdict.UNTESTABLE, note=f"{few} {claim.note}")
