@@ -15,6 +15,7 @@ from offtangent.kernels import relu_hidden
 from offtangent.lab import Claim, Results
 from offtangent.lab.statistics import Interval, mean_interval, slope_interval
 from offtangent.papers.arora._conditions import DELTA, theorem_41
+from offtangent.papers.arora._tables import stacked
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
 from offtangent.theory.arora.widths import gram_deviation_bound, initial_output_bound
@@ -24,7 +25,7 @@ COLOURS = ("blue", "orange", "purple", "green")
 
 def width_claims(results: Results) -> Iterator[Claim]:
     """Lemma C.3 and the deviation of Theorem 4.1 as A/√m + B."""
-    table = _table(results)
+    table = stacked(results, "width", "scale")
     if table is None:
         return
     cell = results.pairs[0][0]
@@ -128,17 +129,9 @@ def _fit(widths: Float[np.ndarray, "w"], values: Float[np.ndarray, "s w"]) -> tu
     return mean_interval(fits[:, 0]), mean_interval(fits[:, 1]), float(misfit)
 
 
-def _table(results: Results) -> xr.Dataset | None:
-    """All widths and scales in one data set, less the widths of which a cell is missing; None if too few are left."""
-    if not len(results):
-        return None
-    table = results.combine("width", "scale").dropna("width")
-    return table if table.sizes["width"] >= 2 else None
-
-
 def width_figures(results: Results) -> Iterator[Figure]:
     """The deviation from eq. (8), and from H∞, against width."""
-    table = _table(results)
+    table = stacked(results, "width", "scale")
     if table is None:
         return
     cell = results.pairs[0][0]

@@ -142,7 +142,7 @@ def _bounds(regressions: Results, networks: Results) -> Iterator[Claim]:
             **words,
         )
     names = ("measure", "l1", "l1_error", "wrong", "smallest")
-    rows = [{"cell": cell, **{name: float(one[name]) for name in names}} for cell, one in networks]
+    rows = [{"cell": cell, **{name: float(one.variables[name].values) for name in names}} for cell, one in networks]
     trained = [row for row in rows if row["measure"] < 1]
     if trained:
         worst, ratio = _worst(trained)
@@ -339,7 +339,7 @@ def _groups(networks: Results) -> list[Results]:
 
 
 def _of(found: Sequence[xr.Dataset], name: str) -> Float[np.ndarray, "k"]:
-    return np.array([float(one[name]) for one in found])
+    return np.array([float(one.variables[name].values) for one in found])
 
 
 def _by_draw(found: xr.Dataset, kind: str) -> Float[np.ndarray, "s"]:

@@ -15,6 +15,7 @@ from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import fraction_interval, mean_interval, slope_interval
 from offtangent.papers.arora._conditions import DELTA, theorem_31, theorem_41
+from offtangent.papers.arora._tables import stacked
 from offtangent.papers.arora.lemmas_inside import CHANGES, COLOURS, FRACTIONS, no_slower, per, scaled
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
@@ -29,7 +30,7 @@ MOST = 128  # inputs on any one sphere
 
 def width_claims(results: Results) -> Iterator[Claim]:
     """Lemmas C.3 and 5.4, which ask for no width, and the others at widths that suffice in practice."""
-    table = _table(results)
+    table = stacked(results, "width", "scale")
     if table is None:
         return
     cell = results.pairs[0][0]
@@ -238,7 +239,7 @@ def _widths(cell: Any, found: xr.Dataset) -> tuple[dict[str, float], dict[str, f
 
 def width_figures(results: Results) -> Iterator[Figure]:
     """How far everything moves, against width."""
-    table = _table(results)
+    table = stacked(results, "width", "scale")
     if table is None:
         return
     cell, widths = results.pairs[0][0], table.width.values.astype(float)
@@ -303,11 +304,3 @@ def enough_figures(results: Results) -> Iterator[Figure]:
 
 def _by_width(table: xr.Dataset, name: str, scale: float) -> Float[np.ndarray, "s w"]:
     return table[name].sel(scale=scale).transpose("seed", "width").values
-
-
-def _table(results: Results) -> xr.Dataset | None:
-    """All widths and scales in one data set, less the widths of which a cell is missing; None if too few are left."""
-    if not len(results):
-        return None
-    table = results.combine("width", "scale").dropna("width")
-    return table if table.sizes["width"] >= 2 else None

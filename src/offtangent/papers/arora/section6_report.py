@@ -12,6 +12,7 @@ from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import mean_interval, slope_interval
 from offtangent.papers.arora._conditions import DELTA, constant_one, often, positive, theorem_51
+from offtangent.papers.arora._tables import stacked
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
 from offtangent.theory.arora.learnability import sample_size
@@ -29,7 +30,7 @@ ROUNDING = 1e-9  # of eigenvalues of products with the pseudo-inverse
 
 def label_claims(results: Results) -> Iterator[Claim]:
     """Theorem 6.1 and what follows from it, and what happens outside it."""
-    table = _table(results)
+    table = stacked(results, "samples", "dim", "seed")
     if table is None:
         return
     n = table.samples.values
@@ -230,7 +231,7 @@ def order_claims(results: Results) -> Iterator[Claim]:
 
 def label_figures(results: Results) -> Iterator[Figure]:
     """The cost of labels against n, and the loss on new data."""
-    table = _table(results)
+    table = stacked(results, "samples", "dim", "seed")
     if table is None:
         return
     n = table.samples.values
@@ -302,26 +303,3 @@ def _powers(table: xr.Dataset, *, odd: bool) -> list[str]:
 
 def _degree(name: str) -> str:
     return name.removeprefix("p=")
-
-
-def _table(results: Results) -> xr.Dataset | None:
-    """All n, dimensions and seeds in one data set, less the n of which a cell is missing; None if too few are left.
-
-    `Results.combine` does the same in ten times the time.
-    """
-    if not len(results):
-        return None
-    found = {(cell.samples, cell.dim, cell.seed): data for cell, data in results}
-    sizes, dims, seeds = (sorted(set(values)) for values in zip(*found, strict=True))
-    rest = [(dim, seed) for dim in dims for seed in seeds]
-    sizes = [n for n in sizes if all((n, *at) in found and np.isfinite(found[n, *at]["cost"]).all() for at in rest)]
-    if len(sizes) < 2:
-        return None
-    first = results.pairs[0][1]
-    shape = (len(sizes), len(dims), len(seeds))
-    variables = {}
-    for name, example in first.data_vars.items():
-        values = np.array([found[n, *at].variables[name].values for n in sizes for at in rest])
-        variables[name] = (("samples", "dim", "seed", *example.dims), values.reshape(*shape, *example.shape))
-    own = {name: first[name].values for name in first.dims}
-    return xr.Dataset(variables, coords={"samples": sizes, "dim": dims, "seed": seeds, **own})
