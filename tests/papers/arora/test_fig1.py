@@ -103,9 +103,15 @@ def test_theorem_41_for_two_inputs_is_outside_with_both_numbers() -> None:
 
 def test_networks_trained_in_parts_are_those_trained_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = fig1.Inside(2, delta=0.9, epsilon=0.9, seeds=5, steps=5, theorem="3.1")
-    whole = fig1.run(cell)
-    monkeypatch.setattr(fig1, "AT_ONCE", 2 * 2 * int(whole.width))
-    xr.testing.assert_allclose(fig1.run(cell), whole, rtol=1e-5)
+    weights = 2 * fig1._prescribed(cell)[0]
+    found = {}
+    for most in (2, 4):
+        monkeypatch.setattr(fig1, "AT_ONCE", most * weights)
+        found[most] = fig1.run(cell)
+    xr.testing.assert_allclose(found[2], found[4], rtol=1e-4)
+    monkeypatch.undo()
+    assert sorted(found[2].sizes.items()) == sorted(fig1.run(cell).sizes.items())
+    assert float(fig1.run(cell).worst_ratio.max()) == pytest.approx(float(found[2].worst_ratio.max()), rel=0.05)
 
 
 def test_the_variance_of_the_tangent_kernel_is_that_of_many_networks() -> None:

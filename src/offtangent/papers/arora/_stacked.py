@@ -12,9 +12,9 @@ from offtangent.training import HalfSquares, train
 from offtangent.training.loop import History
 
 
-def networks(seeds: int, dim: int, width: int, scale: float, *, first: int = 0, last: int | None = None) -> TwoLayer:
-    """`seeds` networks of one shape, stacked; of them only those from `first` to before `last`."""
-    keys = jax.random.split(jax.random.key(2), seeds)[first:last]
+def networks(seeds: int, dim: int, width: int, scale: float) -> TwoLayer:
+    """`seeds` networks of one shape, stacked."""
+    keys = jax.random.split(jax.random.key(2), seeds)
     return eqx.filter_vmap(lambda key: TwoLayer.gaussian(dim=dim, width=width, scale=scale, key=key))(keys)
 
 

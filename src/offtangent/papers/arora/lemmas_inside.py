@@ -95,7 +95,7 @@ def _kept(results: Results) -> dict[str, str]:
         radius, width = float(found.radius), float(found.width)
         words: dict[str, float] = {"scale": scale, "delta": DELTA}
         total = movement_bound(float(found.quadratic), n, width, smallest=SMALLEST, **words).total
-        limits = {
+        limits: dict[str, Any] = {
             "furthest": _reach(n, found),
             "gram": kernel_change_bound(n, radius=radius, **words),
             "features": feature_change_bound(n, radius=radius, **words),

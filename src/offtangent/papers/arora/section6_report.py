@@ -209,7 +209,7 @@ def pair_claims(results: Results) -> Iterator[Claim]:
 
 def order_claims(results: Results) -> Iterator[Claim]:
     """Lemma E.1 on the matrices that the proof of Theorem 6.1 takes it for."""
-    words = {
+    words: dict[str, Any] = {
         "source": "Lemma E.1",
         "statement": "P_A B† P_A ⪯ A† for B ⪰ A ⪰ 0: A = c_p Kᵖ, p = 1 and even p, and B = H∞, which may be singular",
     }

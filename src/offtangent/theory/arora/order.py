@@ -35,8 +35,8 @@ def pseudo_inverse_ratio(A: object, B: object) -> float:
     0.25
     """
     values, vectors = _eigenpairs(A, "A")
-    require(np.shape(B) == np.shape(A), f"A has shape {np.shape(A)} and B {np.shape(B)}: expected two of one size.")
     others, across = _eigenpairs(B, "B")
+    require(len(others) == len(values), f"A has {len(values)} rows and B {len(others)}: expected two of one size.")
     products = (vectors * np.sqrt(values)).T @ across[:, others > 0] / np.sqrt(others[others > 0])
     return float(np.linalg.norm(products, 2) ** 2) if products.size else 0.0
 
