@@ -4,6 +4,7 @@ Inputs have unit length and labels are ±1 in every cell. Constants hidden in th
 taken as one and marked so.
 """
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -60,9 +61,17 @@ def theorem_41(
 def theorem_51(
     n: int, *, width: float | int, scale: float, smallest: float, delta: float = DELTA
 ) -> tuple[Hypothesis, ...]:
-    """Theorem 5.1: κ = O(λ₀δ/n), m ≥ κ⁻²poly(n, 1/λ₀, 1/δ), λ₀ > 0; the poly is what closes its proof."""
+    """Theorem 5.1: κ = O(λ₀δ/n), m ≥ κ⁻²poly(n, 1/λ₀, 1/δ), λ₀ > 0; the poly is what closes its proof.
+
+    In the limit of an infinite width and κ = 0 no constant of them matters.
+    """
     if not smallest > 0:
         return (positive(smallest),)
+    if math.isinf(width):
+        limit = Hypothesis(
+            "width m", "infinite", "=", "infinite", "Theorem 5.1: m ≥ κ⁻²poly(n, 1/λ₀, 1/δ), in the limit"
+        )
+        return limit, Hypothesis("initial size κ", scale, "≤", 0, "Theorem 5.1, in the limit"), positive(smallest)
     asked = prescribe("5.1", n, smallest=smallest, delta=delta)
     return (
         Hypothesis(
