@@ -99,6 +99,7 @@ def calls():
         "arora.flip_candidates": {"W0": W0, "X": X, "radius": 0.5},
         "arora.flip_counts": {"W0": W0, "W": W, "X": X},
         "arora.gradient_descent": {"kernel": kernels.relu_hidden, "X": sphere, "Y": y, "rate": 0.1},
+        "arora.pseudo_inverse_ratio": {"A": np.diag([1.0, 0.5, 0.0]), "B": np.diag([2.0, 1.0, 3.0])},
         "arora.Target.power": {"beta": beta, "power": 2},
         "arora.Target.series": {"beta": beta, "coefficients": np.array([0.0, 1.0, 0.5])},
         "arora.Target.linear": {"beta": beta},

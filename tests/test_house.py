@@ -24,13 +24,18 @@ LONG_FILES = {
     "papers/allen_zhu_li/existence_report.py",
     "papers/arora/fig2.py",
     "papers/arora/fig2_report.py",
+<<<<<<< HEAD
     "papers/arora/lemmas_report.py",
+=======
+    "papers/bai_lee/landscape_report.py",
+    "papers/bai_lee/samples_report.py",
+>>>>>>> p/arora
     "papers/ge_wang_zhao/landscape.py",
     "papers/ge_wang_zhao/lemmas.py",
     "papers/ge_wang_zhao/lemmas_report.py",
     "papers/nichani/spectrum.py",
 }
-LONG_FUNCTIONS = {"papers/arora/lemmas_report.py: inside_claims"}
+LONG_FUNCTIONS: set[str] = set()
 BY_HAND = {
     "allen_zhu_li": (
         "_layers _methods corollary71 corollary71_report coupling coupling_report descent descent_report "
