@@ -17,6 +17,7 @@ can be computed, V-D for what can be verified, X-D for the paper's experiments.
     V-D2   Lemma 1: f ≤ nd‖M‖²/4σ², measured where paths end          ge_wang_zhao/synthetic
     V-D10  Lemma 1: second-order stationary points over r and n       ge_wang_zhao/landscape
     D6     Theorem 4: γ, ρ, ℓ and the accuracy ε′                     theory.ge_wang_zhao.theorem4
+    V-D4   Theorem 4: a refutation of it as printed, for every c      theory.ge_wang_zhao.theorem4_as_printed
     D2     Section 4: inputs with Gaussian noise                      data.distributions.smooth_inputs
     D2     Theorem 5: k = 2⌈√n⌉                                       theory.ge_wang_zhao.theorem_features
     D5     Section 5: gradient descent from a small start             ge_wang_zhao/synthetic
@@ -94,7 +95,7 @@ __getattr__, __dir__, __all__ = lazily(
     __name__,
     {
         "capacity": "Capacity admissible_features least_width memorisation most_samples theorem_features",
-        "descent": "DescentSettings Theorem4 algorithm1_settings theorem4",
+        "descent": "DescentSettings PrintedRun Theorem4 algorithm1_settings theorem4 theorem4_as_printed",
         "features": (
             "decoupled_subspace feature_norm_bound feature_rows feature_square_floor most_features net_expansion "
             "perturbed_feature_norm_bound perturbed_singular_floor spanning_floor squared_features"
