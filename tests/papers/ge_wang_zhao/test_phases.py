@@ -1,7 +1,6 @@
 """Ge, Wang & Zhao, the phase diagrams and the theorems' own descent, at the smallest size; wrong numbers are found."""
 
 from dataclasses import replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +46,7 @@ def test_the_theorems_hold_by_their_own_algorithm_and_adam_is_outside(smoke):
 
 
 def test_features_divided_by_their_length_are_outside_and_the_page_says_so(smoke):
-    ((cell, data),) = smoke.where(Diagram)
+    ((_, data),) = smoke.where(Diagram)
     lengths = {}
     for kind in ("one", "as printed"):
         features = Diagram("features", (6, 8), (4, 9), 30, 3, 100, 2, kind)

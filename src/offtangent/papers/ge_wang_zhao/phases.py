@@ -58,7 +58,8 @@ def _spread(most: int, count: int) -> tuple[int, ...]:
 
 PROFILES = {
     "smoke": Config(
-        (("width", (2, 6, 14), (6, 12, 30), 6, 1),), steps=1500, seeds=2, full=(2,), noisy=((2, 2),), descents=40, most=60_000,
+        (("width", (2, 6, 14), (6, 12, 30), 6, 1),), steps=1500, seeds=2,
+        full=(2,), noisy=((2, 2),), descents=40, most=60_000,
     ),
     "laptop": Config(
         (
@@ -69,7 +70,8 @@ PROFILES = {
             ("features", (4, 6, 8, 10), _spread(40, 8), 30, 2),
         ),
         steps=2000, seeds=3,
-        printed=(("features", (4, 6, 8), _spread(24, 4), 30, 3),), full=(2,), noisy=((2, 2),), still=((2, 2, 2),), most=200_000,
+        printed=(("features", (4, 6, 8), _spread(24, 4), 30, 3),),
+        full=(2,), noisy=((2, 2),), still=((2, 2, 2),), most=200_000,
     ),
     "paper": Config(
         (

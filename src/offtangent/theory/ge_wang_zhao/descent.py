@@ -176,8 +176,8 @@ def theorem4_as_printed(
     """Follow Theorem 4's statement on two unit inputs at an angle θ, with labels 2 and −2, for d = 2 and r = 6.
 
     There f(0) = 1 and σ = ‖M(0)‖ = sin θ. A step of descent lengthens W by the factor 1 + η(‖M(W)‖ − γ) at most, with
-    ‖M(W)‖ ≤ sin θ + ‖W‖², and g(W) ≥ g(0) − (sin θ − γ)‖W‖²/2. As θ falls, t_thres steps do not lengthen W any more: for
-    every c there is an angle below which the point returned is W = 0, with f = ε·`ratio`.
+    ‖M(W)‖ ≤ sin θ + ‖W‖², and g(W) ≥ g(0) − (sin θ − γ)‖W‖²/2. As θ falls, t_thres steps do not lengthen W any
+    more: for every c there is an angle below which the point returned is W = 0, with f = ε·`ratio`.
 
     Args:
         angle: θ in radians, between 0 and π/2.
