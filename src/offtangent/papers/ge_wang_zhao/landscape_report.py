@@ -140,8 +140,11 @@ def _wide(
 ) -> list[Claim]:
     """Where the lemma speaks: its bound, where the starts end, and what plain descent does of it."""
     most, n = most_samples(cell.dim), np.array(cell.samples)
-    slow = {int(one): table["descended"][:, i][:, inside[i]].mean() / cell.starts for i, one in enumerate(n)
-            if inside[i].any()}  # fmt: skip
+    slow = {
+        int(one): table["descended"][:, i][:, inside[i]].mean() / cell.starts
+        for i, one in enumerate(n)
+        if inside[i].any()
+    }
     last = max(slow)
     sigma = float(table["smallest"][:, inside].min())
     narrowest = min(width for width in cell.widths if width >= least_width(cell.dim))
@@ -151,10 +154,20 @@ def _wide(
         Hypothesis("proven σ_min[x_j ⊗ x_j]", sigma, ">", 0, "Lemma 1"),
     )
     plain = "gradient descent without perturbations"
-    promised = theorem4(
-        samples=last, dim=cell.dim, width=narrowest, smallest=sigma, radius=1, label=1, start=1 / 12,
-        epsilon=LEVEL / 12,
-    ).iterations if sigma > 0 else math.inf  # fmt: skip
+    promised = (
+        theorem4(
+            samples=last,
+            dim=cell.dim,
+            width=narrowest,
+            smallest=sigma,
+            radius=1,
+            label=1,
+            start=1 / 12,
+            epsilon=LEVEL / 12,
+        ).iterations
+        if sigma > 0
+        else math.inf
+    )
     return [
         Claim.at_most(
             float(np.maximum(table["ratio_before"], table["ratio"])[:, inside].max()),
