@@ -28,3 +28,18 @@ def within(claim: Claim, *, steps: float | int, promised: float | int) -> Claim:
         return claim
     note = f"{steps:.2g} steps were taken, and the theorem has {promised:.2g} (constant 1). {claim.note}".strip()
     return replace(claim, verdict=Verdict.UNTESTABLE, note=note)
+
+
+def told_apart(claim: Claim, limit: float) -> Claim:
+    """Judge a probability that lies below its bound by less than its interval: not testable with so few draws.
+
+    Args:
+        claim: A claim that an interval lies at or below the limit.
+        limit: The bound.
+
+    Returns:
+        The claim, with its verdict.
+    """
+    if claim.verdict is not Verdict.FAILS or claim.interval is None or claim.interval[0] > limit:
+        return claim
+    return replace(claim, verdict=Verdict.UNTESTABLE, note=f"The interval holds the bound. {claim.note}".strip())

@@ -140,33 +140,13 @@ def _wide(
 ) -> list[Claim]:
     """Where the lemma speaks: its bound, where the starts end, and what plain descent does of it."""
     most, n = most_samples(cell.dim), np.array(cell.samples)
-    slow = {
-        int(one): table["descended"][:, i][:, inside[i]].mean() / cell.starts
-        for i, one in enumerate(n)
-        if inside[i].any()
-    }
-    last = max(slow)
+    last = int(n[inside.any(axis=1)].max())
     sigma = float(table["smallest"][:, inside].min())
     narrowest = min(width for width in cell.widths if width >= least_width(cell.dim))
     asked = (
         Hypothesis("neurons r", narrowest, "≥", least_width(cell.dim), "Lemma 1"),
         Hypothesis("samples n", last, "≤", most, "Theorem 1"),
         Hypothesis("proven σ_min[x_j ⊗ x_j]", sigma, ">", 0, "Lemma 1"),
-    )
-    plain = "gradient descent without perturbations"
-    promised = (
-        theorem4(
-            samples=last,
-            dim=cell.dim,
-            width=narrowest,
-            smallest=sigma,
-            radius=1,
-            label=1,
-            start=1 / 12,
-            epsilon=LEVEL / 12,
-        ).iterations
-        if sigma > 0
-        else math.inf
     )
     return [
         Claim.at_most(
@@ -193,17 +173,48 @@ def _wide(
             "and above the lemma's bound. The theorem's own algorithm is in `ge_wang_zhao/phases`.",
             hypotheses=asked,
         ),
-        Claim.at_least(
-            float(np.mean(list(slow.values()))),
-            1.0,
-            source="Theorem 1, descent alone",
-            statement=f"gradient descent alone fits n ≤ C(d + 1, 2) samples from every start: f ≤ {LEVEL:g} f(0)",
-            measured=f"share of starts after {cell.steps} steps, {where}",
-            note=f"By n: {', '.join(f'{count}: {_percent(part)}' for count, part in slow.items())}. At n = {last} the "
-            f"least σ_min is {sigma:.2g}, and Theorem 4 has {promised:.1g} steps there, its constant as one.",
-            hypotheses=(*asked, Hypothesis("algorithm", plain, "=", "perturbed gradient descent", "Theorem 1")),
-        ),
+        _alone(table, inside, where, cell, asked),
     ]
+
+
+def _alone(
+    table: dict[str, np.ndarray], inside: np.ndarray, where: str, cell: Any, asked: tuple[Hypothesis, ...]
+) -> Claim:
+    """What gradient descent does without Levenberg and Marquardt's steps after it."""
+    n = np.array(cell.samples)
+    slow = {
+        int(one): table["descended"][:, i][:, inside[i]].mean() / cell.starts
+        for i, one in enumerate(n)
+        if inside[i].any()
+    }
+    last = max(slow)
+    sigma = float(table["smallest"][:, inside].min())
+    narrowest = min(width for width in cell.widths if width >= least_width(cell.dim))
+    plain = "gradient descent without perturbations"
+    promised = (
+        theorem4(
+            samples=last,
+            dim=cell.dim,
+            width=narrowest,
+            smallest=sigma,
+            radius=1,
+            label=1,
+            start=1 / 12,
+            epsilon=LEVEL / 12,
+        ).iterations
+        if sigma > 0
+        else math.inf
+    )
+    return Claim.at_least(
+        float(np.mean(list(slow.values()))),
+        1.0,
+        source="Theorem 1, descent alone",
+        statement=f"gradient descent alone fits n ≤ C(d + 1, 2) samples from every start: f ≤ {LEVEL:g} f(0)",
+        measured=f"share of starts after {cell.steps} steps, {where}",
+        note=f"By n: {', '.join(f'{count}: {_percent(part)}' for count, part in slow.items())}. At n = {last} the "
+        f"least σ_min is {sigma:.2g}, and Theorem 4 has {promised:.1g} steps there, its constant as one.",
+        hypotheses=(*asked, Hypothesis("algorithm", plain, "=", "perturbed gradient descent", "Theorem 1")),
+    )
 
 
 def _narrow(
@@ -246,6 +257,14 @@ def _narrow(
                 note=f"{caught} of {certified} second-order stationary points have f > {ZERO:g} f(0).",
             )
         )  # fmt: skip
+    return found + _beside(table, n, width, share, where, cell)
+
+
+def _beside(
+    table: dict[str, np.ndarray], n: np.ndarray, width: np.ndarray, share: np.ndarray, where: str, cell: Any
+) -> list[Claim]:
+    """At r = 2d, and with more samples than quadratic forms: as found."""
+    most, found = most_samples(cell.dim), list[Claim]()
     square = width == 2 * cell.dim
     if square.any():
         inside = (n <= most)[:, None] & square

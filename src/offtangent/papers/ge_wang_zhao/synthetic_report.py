@@ -97,6 +97,11 @@ def _of(method: str, results: Results) -> list[Claim]:
                 identity=True,
             )
         ]
+    return _beyond(method, results, last, zero, said)
+
+
+def _beyond(method: str, results: Results, last: np.ndarray, zero: np.ndarray, said: dict[str, Any]) -> list[Claim]:
+    """What looks at more than the gradient: Algorithm 1, negative curvature, the closed form."""
     if method == "algorithm 1":
         returned = int(_ends(results, "returned").sum())
         return [
@@ -124,7 +129,7 @@ def _of(method: str, results: Results) -> list[Claim]:
             float((last / zero).max()),
             EXACT,
             source="Theorem 1",
-            measured=f"largest f/f(0), {where}",
+            measured=f"largest f/f(0), {_where(results.first, results)}",
             statement="an interpolant exists, in closed form, whatever the labels",
             hypotheses=_asked(results),
         )
