@@ -102,7 +102,7 @@ def _returned(results: Results) -> list[Claim]:
         ]
     good, low, total, told = 0, 0, 0, []
     for cell, data in results:
-        returned = data["returned"].values > 0
+        returned = data["returned"].values == 1
         stationary = (data["gradient"] <= data["accuracy"]) & (data["lowest"] >= -data["gamma"])  # √(ρε′) = γ
         good += int((returned & stationary.values).sum())
         low += int((returned & (data["last"] <= data["epsilon"]).values).sum())

@@ -15,6 +15,7 @@ from offtangent.papers.ge_wang_zhao._judging import told_apart
 from offtangent.papers.ge_wang_zhao._kept import DELTA, HALF, MANY, NOISE, chances, deltas
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features
 from offtangent.theory.ge_wang_zhao.features import (
+    NormBound,
     feature_norm_bound,
     most_features,
     perturbed_feature_norm_bound,
@@ -337,51 +338,47 @@ def _outside(cell: Any, data: Any) -> Claim:
 
 
 def _of_lengths(p: int, results: Results) -> list[Claim]:
-    found = []
-    for cell, data in results:
-        if cell.lemma == 14:
-            bound = perturbed_feature_norm_bound(
-                cell.samples, cell.dim, cell.features, p, radius=1.0, variance=NOISE, delta=cell.delta
+    """Probabilities that are large enough to be measured, at δ ≤ 0.1; what is rarer stands in the notes."""
+    found, told = [], dict[int, str]()
+    bounds = [(cell, data, _bound(p, cell)) for cell, data in results]
+    for cell, data, bound in bounds:
+        if cell.seeds * bound.failure <= 1:
+            beyond = max(int(data["entry_beyond"]), int(data["length_beyond"]))
+            told[cell.lemma] = (
+                f" At d = {cell.dim}, k = {cell.features}, δ = {cell.delta:g}, where the probability is "
+                f"{bound.failure:.1g}, it happens in {beyond} of {cell.seeds} draws."
             )
-        else:
-            bound = feature_norm_bound(cell.dim, cell.features, p, radius=1.0, delta=cell.delta)
-        source, stated = (
-            f"Lemma {cell.lemma}",
-            "some coordinate exceeds 2√L, without which no ‖z_j‖ is beyond the bound",
-        )
-        stated = f"{stated}, with probability at most {bound.failure:.2g}, p = {p}, δ = {cell.delta:g}"
+    for cell, data, bound in bounds:
+        if cell.seeds * bound.failure <= 1:
+            continue
+        source, rare = f"Lemma {cell.lemma}", told.get(cell.lemma, "")
+        stated = "some coordinate exceeds 2√L, without which no ‖z_j‖ is beyond the bound, with probability at most "
+        stated = f"{stated}{bound.failure:.2g}, p = {p}, δ = {cell.delta:g}"
         if cell.delta > DELTA:
-            why = f"Probabilities are judged at δ ≤ {DELTA:g}."
+            why = f"Probabilities are judged at δ ≤ {DELTA:g}.{rare}"
             found.append(Claim.not_run(source=source, statement=stated, reason="size", why=why, profile="laptop"))
             continue
-        where = f"d = {cell.dim}, k = {cell.features}, n = {cell.samples}, {cell.seeds} draws"
         beyond = max(int(data["entry_beyond"]), int(data["length_beyond"]))
-        chance = cell.seeds * bound.failure
-        words: dict[str, Any] = {
-            "source": source,
-            "note": f"The longest ‖z_j‖ is {float(data['length_most']):.3g} of its bound, the largest coordinate "
-            f"{float(data['entry_most']):.3g} of 2√L.",
-        }
-        if chance > 1:  # often enough to be measured
-            claim = Claim.at_most(
-                fraction_interval(beyond, cell.seeds),
-                bound.failure,
-                statement=stated,
-                measured=f"fraction of draws, 95 % interval, {where}",
-                **words,
-            )
-            found.append(told_apart(claim, bound.failure))
-        else:
-            found.append(
-                Claim.at_most(
-                    beyond,
-                    0,
-                    statement=f"{stated}: with probability {1 - chance:.4f} in no draw at all",
-                    measured=f"draws in which it does, {where}",
-                    **words,
-                )
-            )
+        claim = Claim.at_most(
+            fraction_interval(beyond, cell.seeds),
+            bound.failure,
+            source=source,
+            statement=stated,
+            measured=f"fraction of {cell.seeds} draws, 95 % interval, d = {cell.dim}, k = {cell.features}, "
+            f"n = {cell.samples}",
+            note=f"The longest ‖z_j‖ is {float(data['length_most']):.3g} of its bound, the largest coordinate "
+            f"{float(data['entry_most']):.3g} of 2√L.{rare}",
+        )
+        found.append(told_apart(claim, bound.failure))
     return found
+
+
+def _bound(p: int, cell: Any) -> NormBound:
+    if cell.lemma == 14:
+        return perturbed_feature_norm_bound(
+            cell.samples, cell.dim, cell.features, p, radius=1.0, variance=NOISE, delta=cell.delta
+        )
+    return feature_norm_bound(cell.dim, cell.features, p, radius=1.0, delta=cell.delta)
 
 
 def _of_spans(p: int, results: Results) -> list[Claim]:
