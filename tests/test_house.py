@@ -46,7 +46,7 @@ BY_HAND = {
     "bai_lee": "_learners landscape samples",
     "ge_wang_zhao": (
         "_kept _literal _minima _paths _search landscape landscape_figures landscape_report lemmas "
-        "lemmas_figures lemmas_report mnist mnist_report phases phases_report synthetic synthetic_report "
+        "lemmas_figures lemmas_report mnist phases phases_report synthetic synthetic_report "
     ),
     "nichani": (
         "appendix_g appendix_g_report directions directions_report fig1 fig1_report fig2 fig2_report spectrum "

@@ -1,7 +1,8 @@
 """The numbers of perturbed gradient descent: Algorithm 1's thresholds, and Theorem 4's choice of everything.
 
 Jin et al. (2017); Ge, Wang & Zhao (2019), Appendices B and D.2. Theorem 4 hands its algorithm not the ε that f is to
-reach but ε′ = (σ²ε/nd)^{5/4}/(6B⁴√(2(f(0) + 1))), for which √(ρε′) = γ.
+reach but ε′ = (σ²ε/nd)^{5/4}/(6B⁴√(2(f(0) + 1))), for which √(ρε′) = γ. As printed, with ε itself, it is false: see
+`theorem4_as_printed`.
 """
 
 import math
@@ -154,3 +155,72 @@ def theorem4(
     leading = radius**8 * smoothness * nd**2.5 * (start + 1) ** 2 / (smallest**5 * epsilon**2.5)
     require(math.isfinite(leading), "The number of iterations is beyond float64: give sizes nearer to one.")
     return Theorem4(gamma, hessian, smoothness, accuracy, float(start), dim * width, leading * math.log(inside) ** 4)
+
+
+@dataclass(frozen=True)
+class PrintedRun:
+    """What Algorithm 1 does at W = 0 when it is called as Theorem 4 is printed: with ε, not with ε′.
+
+    Attributes:
+        settings: Algorithm 1's thresholds for ε.
+        ratio: f(0)/ε, which is what it returns over what is promised, if it returns W = 0.
+        length: No W_t is longer than this while it waits after its first perturbation, or infinite.
+        gain: g(0) − g(W_t) is at most this while it waits, or infinite.
+    """
+
+    settings: DescentSettings
+    ratio: float
+    length: float
+    gain: float
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is proven to return W = 0: no perturbation gains f_thres within t_thres steps."""
+        return self.gain < self.settings.decrease
+
+
+def theorem4_as_printed(
+    angle: float | int, *, c: float | int = 1.0, delta: float | int = 0.1, epsilon: float | int = 0.5
+) -> PrintedRun:
+    """Follow Theorem 4's statement on two unit inputs at an angle θ, with labels 2 and −2, for d = 2 and r = 6.
+
+    There f(0) = 1 and σ = ‖M(0)‖ = sin θ. A step of descent lengthens W by the factor 1 + η(‖M(W)‖ − γ) at most, with
+    ‖M(W)‖ ≤ sin θ + ‖W‖², and g(W) ≥ g(0) − (sin θ − γ)‖W‖²/2. As θ falls, t_thres steps do not lengthen W any
+    more: for every c there is an angle below which the point returned is W = 0, with f = ε·`ratio`.
+
+    Args:
+        angle: θ in radians, between 0 and π/2.
+        c: The constant of Algorithm 1, at most 1.
+        delta: The probability of failure δ, below 1.
+        epsilon: The ε of the statement.
+
+    Returns:
+        A `PrintedRun`.
+
+    Raises:
+        InputError: If the angle is not between 0 and π/2, or a constant is out of range.
+
+    >>> [theorem4_as_printed(c / 10, c=c).stays for c in (1.0, 1e-3, 1e-6)]
+    [True, True, True]
+    >>> theorem4_as_printed(0.1).ratio
+    2.0
+    """
+    require(0 < angle < math.pi / 2, f"angle={angle:g}: expected an angle between 0 and π/2.")
+    norm = math.sin(angle)
+    chosen = theorem4(
+        samples=2, dim=2, width=6, smallest=norm, radius=1.0, label=2.0, start=1.0, epsilon=epsilon, delta=delta
+    )
+    settings = algorithm1_settings(
+        smoothness=chosen.smoothness,
+        hessian=chosen.hessian,
+        epsilon=epsilon,
+        parameters=chosen.parameters,
+        gap=2.0,
+        c=c,
+        delta=delta,
+    )
+    time, excess = settings.rate * settings.wait, max(norm - chosen.gamma, 0.0)
+    length = math.inf if time * excess > 300 else settings.radius * math.exp(1 + time * excess)
+    if time * length**2 > 1:  # then ‖W_t‖² may add more than the one e-fold that is allowed for
+        length = math.inf
+    return PrintedRun(settings, 1.0 / epsilon, length, 0.5 * excess * length**2 if excess else 0.0)
