@@ -24,12 +24,6 @@ LONG_FILES = {
     "papers/allen_zhu_li/existence_report.py",
     "papers/arora/fig2.py",
     "papers/arora/fig2_report.py",
-<<<<<<< HEAD
-    "papers/arora/lemmas_report.py",
-=======
-    "papers/bai_lee/landscape_report.py",
-    "papers/bai_lee/samples_report.py",
->>>>>>> p/arora
     "papers/ge_wang_zhao/landscape.py",
     "papers/ge_wang_zhao/lemmas.py",
     "papers/ge_wang_zhao/lemmas_report.py",

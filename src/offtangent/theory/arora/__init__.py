@@ -109,8 +109,8 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
             "learnability": "Target sample_size tensor_powers",
             "linearised": "Features linearised_distance linearised_outputs linearised_weights",
             "movement": (
-                "MovementBound feature_change_bound flip_candidates flip_counts flip_probability flip_probability_bound "
-                "flip_sum_bound kernel_change_bound movement_bound movement_radius"
+                "MovementBound feature_change_bound flip_candidates flip_counts flip_probability "
+                "flip_probability_bound flip_sum_bound kernel_change_bound movement_bound movement_radius"
             ),
             "order": "pseudo_inverse_ratio",
             "predictions": "Descent Predicted gradient_descent",
