@@ -132,7 +132,8 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
             "assumptions": "AssumptionA AssumptionPart assumption_a",
             "bounds": (
                 "GeneralisationGap SampleSizes coupling_width generalisation_gap initial_norm_bound "
-                "largest_square_bound localisation_radius polynomial_samples quadratic_samples stationary_width xor_samples"
+                "largest_square_bound localisation_radius polynomial_samples quadratic_samples "
+                "stationary_width xor_samples"
             ),
             "closeness": "Closeness risk_closeness",
             "complexity": (
