@@ -211,7 +211,9 @@ class Claim:
             verdict = Verdict.HOLDS if given else Verdict.CONSTANTS
         else:
             verdict = Verdict.REFUTED if misprint else Verdict.FAILS
-            note = note if given or misprint else f"With larger constants this lies outside the hypothesis. {note}".strip()
+            note = (
+                note if given or misprint else f"With larger constants this lies outside the hypothesis. {note}".strip()
+            )
         kind: Kind = "identity" if identity else "claim"
         return cls(
             source, statement, measured, verdict, float(number), interval, expected, note, holds, hypotheses, kind
