@@ -71,7 +71,7 @@ PROFILES = {
         ),
         steps=2000, seeds=3,
         printed=(("features", (4, 6, 8), _spread(24, 4), 30, 3),),
-        full=(2,), noisy=((2, 2),), still=((2, 2, 2),), descents=40, most=200_000,
+        full=(2,), noisy=((2, 2),),
     ),
     "paper": Config(
         (

@@ -52,7 +52,7 @@ def claims(diagrams: Results, descents: Results) -> list[Claim]:
         chosen = descents.where(theorem=theorem)
         found += [_of_descent(cell, data) for cell, data in chosen]
         if not len(chosen):
-            profile = "smoke" if theorem < 6 else "paper"
+            profile = "laptop" if theorem < 6 else "paper"
             why = "Its own algorithm, on features as printed, is a kind of cell that these results have none of."
             found.append(
                 Claim.not_run(source=source, statement=STATEMENTS[theorem], reason="size", why=why, profile=profile)
