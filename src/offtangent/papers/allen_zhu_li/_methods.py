@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Int
 from offtangent.data.hierarchy import Hierarchy, Parities, parity_hierarchy
 from offtangent.kernels import empirical_conjugate
 from offtangent.kernels.layered import layered_ntk
+from offtangent.lab.hypotheses import Hypothesis
 from offtangent.networks import FullyConnected, ResNet
 from offtangent.networks.resnet import Hidden
 from offtangent.papers.allen_zhu_li import _regressions
@@ -118,6 +119,22 @@ def descend(
         lambda params: {part: errors(nets, params, *pair) for part, pair in rows.items()},
         rates=RATES[name], epochs=epochs, precision=precision, refined=refined,
     )  # fmt: skip
+
+
+def settled(inside: bool) -> Hypothesis:
+    """That the rate and the decay chosen lie inside their grid, so that the search was not too narrow."""
+    return Hypothesis(
+        "rate and decay chosen",
+        "inside their grid" if inside else "on its edge",
+        "=",
+        "inside their grid",
+        "Appendix A",
+    )
+
+
+def trained(epochs: int) -> Hypothesis:
+    """That there are as many epochs as Figure 2 has."""
+    return Hypothesis("epochs with the first rate", epochs, "≥", EPOCHS, "Appendix A")
 
 
 def steps_of(samples: int, epochs: int) -> int:
