@@ -20,8 +20,6 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 PAPERS = ("allen_zhu_li", "arora", "bai_lee", "ge_wang_zhao", "nichani")
 # Experiments that are not yet cut along their questions: reports that stand apart, laid out by hand.
 LONG_FILES = {
-    "papers/allen_zhu_li/coupling_report.py",
-    "papers/allen_zhu_li/existence_report.py",
     "papers/arora/fig2.py",
     "papers/arora/fig2_report.py",
     "papers/arora/lemmas_report.py",

@@ -1,7 +1,5 @@
 """Allen-Zhu & Li, the lemmas behind Theorem 1, in their smoke profiles; and that wrong numbers would be found out."""
 
-from dataclasses import replace
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ import xarray as xr
 import faults
 from offtangent.lab import Claim, Results
 from offtangent.lab.statistics import Interval
-from offtangent.papers.allen_zhu_li import coupling, coupling_report, descent, existence
+from offtangent.papers.allen_zhu_li import coupling, coupling_report, existence
 from offtangent.papers.allen_zhu_li._parity import corners, errors
 
 
@@ -27,11 +25,6 @@ def coupled():
 @pytest.fixture(scope="module")
 def existing():
     return smoke_of(existence)
-
-
-@pytest.fixture(scope="module")
-def descended():
-    return smoke_of(descent)
 
 
 def verdicts(module, results):
@@ -106,24 +99,7 @@ def test_of_the_constructions_only_the_known_misprints_are_refuted(existing):
         assert part in sources
 
 
-def test_along_sgd_the_proof_s_inequalities_hold(descended):
-    assert verdicts(descent, descended) == {"holds"}
-    sources = {claim.source for claim in descent.claims(descended)}
-    assert sources >= {
-        "Section 6.1, Fact D.4",
-        "eq. (D.3)",
-        "eq. (D.4)",
-        "Claim D.5",
-        "Claim D.5, sharpened",
-        "Claim D.6, with (b)",
-        "Claim D.7",
-        "Theorem 1",
-    }
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "figures"), [(coupling, "coupled", 4), (existence, "existing", 3), (descent, "descended", 2)]
-)
+@pytest.mark.parametrize(("module", "name", "figures"), [(coupling, "coupled", 4), (existence, "existing", 3)])
 def test_there_are_figures_and_missing_cells_leave_the_others_standing(module, name, figures, request):
     results = request.getfixturevalue(name)
     assert len(module.draw(results)) == figures
@@ -270,76 +246,6 @@ def test_steep_maps_heavy_tails_and_short_parities_would_be_found_out(existing):
     assert found(existence.Maps, bound=lambda _, x: 10 * x) == {"Fact B.3, corrected"}
     assert found(existence.Tail, count=lambda cell, x: x + cell.draws - x.max()) == {"Lemma C.3"}
     assert found(existence.Parity, norm=lambda _, x: 0.8 * x) == {"Appendix A.1, sharpened"}
-
-
-def test_a_descent_that_leaves_its_radii_or_errs_more_would_be_found_out(descended):
-    def found(**changes):
-        return wrong(descent, descended, descent.Descent, **changes)
-
-    assert found(norms=lambda _, x: 10 * x) == {"eq. (D.3)"}
-    assert found(mean_gap=lambda _, x: 100 * x) == {"eq. (D.4)", "Theorem 1"}
-    assert found(slack=lambda _, x: x - 10) == {"Section 6.1, Fact D.4"}
-    assert found(gradient_w=lambda _, x: 10 * x) == {"Claim D.5", "Claim D.5, sharpened"}
-    assert found(gradient_w=lambda _, x: 4 * x) == {"Claim D.5, sharpened"}
-    assert found(error=lambda _, x: 100 * x + 10) == {"Claim D.6, with (b)"}
-    assert found(far=lambda _, x: x + 2) == {"Claim D.7"}
-    assert found(f=lambda _, x: 10 * x) == {"Lemma D.1(f), along SGD"}
-
-
-def test_claims_d6_and_d7_are_measured_in_the_units_in_which_they_are_stated(descended):
-    """Both right sides term by term, seed by seed and moment by moment."""
-    ((_, data),) = descended.pairs
-    found = {claim.source: claim.value for claim in descent.claims(descended)}
-    names = ("base_bound", "composite_bound", "lipschitz", "alpha", "tau_v", "tilde")
-    B, composite, L, alpha, tau, tilde = (float(data[name].mean()) for name in names)
-    shares, missed = [], []
-    for seed in range(data.sizes["seed"]):
-        of = data.isel(seed=seed)
-        rest = tilde**2 + tau**2 * (1 + B) + alpha * tau * L * (B + 1) + float(of["b"])
-        moments = zip(of["gap"].values, of["error"].values, strict=True)
-        shares.append(max(error**0.5 / ((tau + alpha * L) * gap**0.5 + rest) for gap, error in moments))
-        missed.append(float(of["far"]) / (tau * (B + 1) + alpha * composite))
-    assert found["Claim D.6, with (b)"] == pytest.approx(np.exp(np.mean(np.log(shares))), rel=1e-9)
-    assert found["Claim D.7"] == pytest.approx(np.mean(missed), rel=1e-9)
-
-
-@pytest.mark.parametrize("worse", [0, 1])
-def test_of_two_widths_each_claim_is_told_at_the_one_where_it_is_nearest_to_failing(descended, worse):
-    """Larger ratios for what is at most one, a smaller slack for what is at least zero, at either width."""
-    ((cell, data),) = descended.pairs
-    bad = data.assign(
-        {name: data[name] * 1.1 for name in ("mean_gap", "norms", "error", "f", "gradient_w", "gradient_v")}
-    )
-    bad = bad.assign(slack=data["slack"] - 0.1, far=data["far"] + 0.1)
-    widths = (10_000, 20_000)
-    pairs = tuple((replace(cell, width=m), bad if i == worse else data) for i, m in enumerate(widths))
-    for claim in descent.claims(Results("smoke", pairs)):
-        assert f"m = {widths[worse]}," in claim.measured, claim.source
-
-
-def test_a_network_that_does_not_learn_F_would_be_found_out(descended):
-    ((_, data),) = descended.pairs
-    untrained = data["gap"].values[:, 0]
-    assert wrong(descent, descended, descent.Descent, mean_gap=lambda _, x: x.copy(data=untrained)) == {"Theorem 1"}
-
-
-def test_what_is_kept_of_a_descent_are_means_over_samples_and_the_worst_of_all():
-    """Three moments and five samples, each quantity by a loop over them."""
-    proof = np.random.default_rng(0).uniform(0.5, 2.0, (3, len(descent.PER_SAMPLE), 5))
-    found = descent.kept(proof)
-    np.testing.assert_allclose(found["error"], [sum(proof[t, 1]) / 5 for t in range(3)])
-    slack, far, steep = [], [], []
-    for gap, error, xi, base, *_, gradient_v in (proof[t, :, i] for t in range(3) for i in range(5)):
-        slack.append((xi - 0.5 * gap + 2 * error) / (gap + error))
-        far.append(base - 2 * gap**0.5)
-        steep.append(gradient_v / gap**0.5)
-    np.testing.assert_allclose([found["slack"], found["far"], found["gradient_v"]], [min(slack), max(far), max(steep)])
-    np.testing.assert_allclose([found["b"], found["f"]], [proof[:, 6].max(), proof[:, 7].max()])
-
-
-def test_a_descent_s_record_does_not_grow_with_its_samples(descended):
-    ((cell, data),) = descended.pairs
-    assert cell.samples not in dict(data.sizes).values()
 
 
 def test_weight_decay_trades_the_norm_of_a_trained_parity_for_its_error(existing):

@@ -21,11 +21,11 @@ import xarray as xr
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Cost, Results
-from offtangent.papers.allen_zhu_li import coupling_report
+from offtangent.papers.allen_zhu_li import coupling_figures, coupling_report
+from offtangent.papers.allen_zhu_li._coupling import SIGMA_V  # the lemma depends on τ_v/σ_v alone
 from offtangent.report import Figure
 from offtangent.theory.allen_zhu_li.worst_signs import most_flips, worst_operator, worst_output, worst_relu
 
-SIGMA_V = coupling_report.SIGMA_V  # the lemma depends on τ_v/σ_v alone
 RATIO = 0.3  # τ_v/σ_v where the width varies
 TAU_W = 2.0  # where the width varies
 STARTS = 3  # of the adversary
@@ -126,7 +126,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return coupling_report.figures(results.where(Flips), results.where(First), results.where(Second))
+    return coupling_figures.figures(results.where(Flips), results.where(First), results.where(Second))
 
 
 def _flips(cell: Flips, rng: np.random.Generator) -> dict[str, float]:

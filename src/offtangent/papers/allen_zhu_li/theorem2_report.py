@@ -270,7 +270,10 @@ def _growth(tables: list[_Dimension], fresh: list[_Dimension], explicit: list[tu
     if found is None:
         seen = _exponent(tables)
         told = f" By the seeds of the first record the least power is {seen[0]:.3g}." if seen else ""
-        why = f"It takes new seeds in two dimensions, in the smaller of which a kernel gets below, and in the larger N beyond that.{told} {note}"
+        why = (
+            "It takes new seeds in two dimensions, in the smaller of which a kernel gets below, and in the larger N "
+            f"beyond that.{told} {note}"
+        )
         return Claim.not_run(source="Theorem 2", statement=statement, reason="size", why=why, profile="paper")
     power, (small, below), (large, above) = found
     return Claim.at_least(
