@@ -8,7 +8,7 @@ import xarray as xr
 import faults
 from offtangent.lab import Claim, Results
 from offtangent.lab.statistics import Interval
-from offtangent.papers.allen_zhu_li import coupling, coupling_report, existence
+from offtangent.papers.allen_zhu_li import coupling, coupling_slopes, existence
 from offtangent.papers.allen_zhu_li._parity import corners, errors
 
 
@@ -50,7 +50,7 @@ def test_a_slope_whose_interval_reaches_another_power_tells_nothing():
     def told(low, high, profile="smoke"):
         slope = Interval((low + high) / 2, low, high)
         claim = Claim.no_slower(slope, 0.0, source="", statement="", measured="")
-        return coupling_report._told_apart(claim, 0.125, profile)
+        return coupling_slopes.told_apart(claim, 0.125, profile)
 
     assert told(-0.3, 0.1).verdict == "holds"
     assert told(0.01, 0.3).verdict == "fails"

@@ -24,9 +24,9 @@ the paper's largest have had those epochs; at d = 100 they have not.
 
 What is cut. `paper`: three seeds and both starts up to m = 500, one seed up to 2000; for wider networks one start and
 5 × 5 grids, and fewer epochs from m = 20 000 on (200, 100, 50, and as many again); for d = 100 all epochs at m = 200
-alone, else 40, 20 or 10. Added: 2000 + 2000 epochs at m = 200 and 1000, and
-at m = 200 with five new seeds, by which alone norms are judged: what counts as comparable came after the first record. `laptop`: m = 200 with all epochs on a 3 × 3
-grid. `smoke`: d = 16.
+alone, else 40, 20 or 10. Added: 2000 + 2000 epochs at m = 200 and 1000, and at m = 200 with five new seeds, by which
+alone norms are judged, since what counts as comparable came after the first record. `laptop`: m = 200 with all epochs
+on a 3 × 3 grid. `smoke`: d = 16.
 """
 
 import math
