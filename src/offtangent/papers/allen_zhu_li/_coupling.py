@@ -46,9 +46,5 @@ def limit_e(cell: Any) -> float:
     return output_limit(length_v(cell), SIGMA_V / math.sqrt(cell.width), cell.width) + still
 
 
-def bound_f(cell: Any) -> float:
-    return math.log(cell.width) * length_v(cell) ** (2 / 3) * SIGMA_V ** (1 / 3)
-
-
 def limit_f(cell: Any) -> float:
     return operator_limit(length_v(cell), SIGMA_V / math.sqrt(cell.width), cell.width)

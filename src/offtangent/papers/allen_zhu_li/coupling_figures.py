@@ -47,9 +47,11 @@ def _operators(results: Results) -> list[Figure]:
     ratios = np.array([cell.ratio for cell, _ in pairs])
     plot = new_plot()
     for name, label, colour in (
-        ("f", "(f) ‖ADV⁰‖₂, worst V", "vermillion"), ("e", "(e) ‖ADV⁰z‖, worst V", "blue"),
-        ("g", "(g) ‖AD(V⁰+V)z‖, worst V", "green"), ("random_f", "(f), random V", "orange"),
-    ):  # fmt: skip
+        ("f", "(f) ‖ADV⁰‖₂, worst V", "vermillion"),
+        ("e", "(e) ‖ADV⁰z‖, worst V", "blue"),
+        ("g", "(g) ‖AD(V⁰+V)z‖, worst V", "green"),
+        ("random_f", "(f), random V", "orange"),
+    ):
         table = table_of(pairs, name)
         points(plot, ratios, table.mean(axis=0), name=label, colour=colour, band=(table.min(axis=0), table.max(axis=0)))
     tau = SIGMA_V * ratios
@@ -74,9 +76,11 @@ def _at_the_edge(results: Results) -> list[Figure]:
     widths, cell = np.array([float(cell.width) for cell, _ in pairs]), pairs[0][0]
     plot = new_plot()
     for name, label, colour, exponent, dash in (
-        ("d", "(d) share of turned signs", "orange", None, ""), ("f", "(f) ‖ADV⁰‖₂", "vermillion", -1 / 4, "dash"),
-        ("g", "(g) ‖AD(V⁰+V)z‖", "green", -3 / 8, "dashdot"), ("e", "(e) ‖ADV⁰z‖", "blue", -1 / 2, "dot"),
-    ):  # fmt: skip
+        ("d", "(d) share of turned signs", "orange", None, ""),
+        ("f", "(f) ‖ADV⁰‖₂", "vermillion", -1 / 4, "dash"),
+        ("g", "(g) ‖AD(V⁰+V)z‖", "green", -3 / 8, "dashdot"),
+        ("e", "(e) ‖ADV⁰z‖", "blue", -1 / 2, "dot"),
+    ):
         table = table_of(pairs, name)
         mean, band = table.mean(axis=0), (table.min(axis=0), table.max(axis=0))
         points(plot, widths, mean, name=f"{label}, worst V", colour=colour, band=band)
@@ -98,9 +102,11 @@ def _outputs(results: Results) -> Figure:
     widths = np.array([float(cell.width) for cell, _ in pairs])
     plot = new_plot()
     for name, label, colour in (
-        ("b", "(b) ‖AD_W W⁰(x,1)‖, worst W", "blue"), ("random_b", "(b), random W", "sky"),
-        ("c", "(c) ‖out₁‖, worst W", "vermillion"), ("random_c", "(c), random W", "orange"),
-    ):  # fmt: skip
+        ("b", "(b) ‖AD_W W⁰(x,1)‖, worst W", "blue"),
+        ("random_b", "(b), random W", "sky"),
+        ("c", "(c) ‖out₁‖, worst W", "vermillion"),
+        ("random_c", "(c), random W", "orange"),
+    ):
         table = table_of(pairs, name)
         points(plot, widths, table.mean(axis=0), name=label, colour=colour, band=(table.min(axis=0), table.max(axis=0)))
     line(plot, widths, [limit_b(cell) for cell, _ in pairs], name="limit of (b)", colour="grey", dash="dot")

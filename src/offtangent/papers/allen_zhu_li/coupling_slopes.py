@@ -47,14 +47,16 @@ def slopes(results: Results, path: str, of: dict[str, Power], *, note: str = "",
         share = f"of {power.what}{' over m' if name in 'ad' else ''} itself"
         order = "Õ" if name in "befg" and not power.over else "O"  # Õ(·) as one, which is more than the paper says
         claim = Claim.no_slower(
-            slope_interval(sizes, table, level=0.99), power.exponent,
+            slope_interval(sizes, table, level=0.99),
+            power.exponent,
             source=f"{power.source}, {'edge' if at else symbol}",
             statement=f"{power.what} = {order}({power.whence}):{power.over} it {_growth(symbol, power.exponent)}{at}"
             + (", no logarithm granted" if order == "Õ" else ""),
             measured=f"log-log slope, 99 % interval, {first.seeds} seeds, {symbol} from {sizes[0]:.3g} to "
             f"{sizes[-1]:.5g}{_range(pairs, path)}",
-            note=f"{f'The slope {share} is {plain.value:.3f}. ' if power.over else ''}{note}".strip(), **words,
-        )  # fmt: skip
+            note=f"{f'The slope {share} is {plain.value:.3f}. ' if power.over else ''}{note}".strip(),
+            **words,
+        )
         found.append(told_apart(claim, power.exponent + APART[path], results.profile))
     return found
 

@@ -32,9 +32,15 @@ def _marked(plot: Any, results: Results, curves: dict[str, tuple[str, str]]) -> 
 
 def _sizes(results: Results) -> Figure:
     plot, widths = new_plot(), widths_of(results)
-    _marked(plot, results, {
-        "error": ("error of G(x; W⋆)", "blue"), "norm": ("‖W⋆‖_F", "vermillion"), "longest": ("‖W⋆‖_2,∞", "green"),
-    })  # fmt: skip
+    _marked(
+        plot,
+        results,
+        {
+            "error": ("error of G(x; W⋆)", "blue"),
+            "norm": ("‖W⋆‖_F", "vermillion"),
+            "longest": ("‖W⋆‖_2,∞", "green"),
+        },
+    )
     start = float(table_of(results, "error")[:, 0].mean())
     line(plot, widths, start * (widths / widths[0]) ** -0.5, name="m^(−1/2)", colour="grey", dash="dot")
     end = float(table_of(results, "longest")[:, -1].mean())
@@ -47,13 +53,25 @@ def _sizes(results: Results) -> Figure:
 
 def _errors(results: Results) -> Figure:
     plot = new_plot()
-    _marked(plot, results, {
-        "first": ("AD_W⁰ W⋆ against F", "blue"), "second": ("AD_V⁰ V⋆ against αG, over ‖z‖", "green"),
-        "first_moved": ("AD_W W⋆, worst W", "vermillion"), "second_moved": ("AD_V V⋆, worst V", "orange"),
-    })  # fmt: skip
+    _marked(
+        plot,
+        results,
+        {
+            "first": ("AD_W⁰ W⋆ against F", "blue"),
+            "second": ("AD_V⁰ V⋆ against αG, over ‖z‖", "green"),
+            "first_moved": ("AD_W W⋆, worst W", "vermillion"),
+            "second_moved": ("AD_V V⋆, worst V", "orange"),
+        },
+    )
     data = results.pairs[-1][1]
-    line(plot, widths_of(results), np.full(len(results), float(data["composite"].mean())), name="‖αG(F)‖",
-         colour="grey", dash="dot")  # fmt: skip
+    line(
+        plot,
+        widths_of(results),
+        np.full(len(results), float(data["composite"].mean())),
+        name="‖αG(F)‖",
+        colour="grey",
+        dash="dot",
+    )
     style(plot, x="width m", y="norm of the error", log_x=True, log_y=True)
     cell = results.pairs[0][0]
     caption = (
@@ -67,10 +85,21 @@ def _norms(results: Results) -> Figure:
     cell, data = results.pairs[0]
     plot, grid = new_plot(), np.linspace(0.5, 0.999, 200)
     line(plot, SOLVED * grid, (1 - grid) ** 2, name="exact optimum, m a multiple of 64", colour="blue")
-    points(plot, data["norm"].values.ravel(), data["error"].values.ravel(), name=f"trained, m = {cell.width}",
-           colour="orange")  # fmt: skip
-    points(plot, [norm for _, norm in PAPER], [error for error, _ in PAPER], name="Appendix A.1", colour="vermillion",
-           symbol="diamond")  # fmt: skip
+    points(
+        plot,
+        data["norm"].values.ravel(),
+        data["error"].values.ravel(),
+        name=f"trained, m = {cell.width}",
+        colour="orange",
+    )
+    points(
+        plot,
+        [norm for _, norm in PAPER],
+        [error for error, _ in PAPER],
+        name="Appendix A.1",
+        colour="vermillion",
+        symbol="diamond",
+    )
     style(plot, x="‖W‖_F/√d", y="mean square error", log_y=True)
     caption = "Parity of six coordinates by a two-layer ReLU network; Adam on all 64 corners with weight decay."
     return Figure("A parity needs ‖W‖_F = 13.06√d, and 64 neurons", caption, plot)

@@ -108,8 +108,15 @@ def _norms(held: list[tuple[Any, Any]]) -> Figure:
         sizes = np.array(cell.samples, float)[known]
         most = max(most, int(max(cell.samples)))
         band = (ratio[:, known].min(axis=0), ratio[:, known].max(axis=0))
-        line(plot, sizes, ratio[:, known].mean(axis=0), name=f"d = {cell.dim}", colour=shades[cell.dim], band=band,
-             symbol="circle")  # where one N alone has a u′, a line has nothing to show  # fmt: skip
+        line(
+            plot,
+            sizes,
+            ratio[:, known].mean(axis=0),
+            name=f"d = {cell.dim}",
+            colour=shades[cell.dim],
+            band=band,
+            symbol="circle",
+        )  # where one N alone has a u′, a line has nothing to show
     line(plot, np.array([3.0, most]), np.ones(2), name="α/2λ, what learning needs", colour="grey", dash="dash")
     style(plot, x="samples N", y="2λ‖u′‖/α, the largest output", log_x=True, log_y=True)
     caption = (
