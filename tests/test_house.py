@@ -33,8 +33,8 @@ LONG_FILES = {
 LONG_FUNCTIONS = {"papers/arora/lemmas_report.py: inside_claims"}
 BY_HAND = {
     "allen_zhu_li": (
-        "_layers _methods corollary71 corollary71_report coupling coupling_report descent descent_report "
-        "existence existence_report fig2 fig2_report hierarchy_report norms norms_report theorem2 "
+        "_layers _methods corollary71 corollary71_report coupling descent existence existence_report fig2 "
+        "fig2_report hierarchy_report norms theorem2 "
         "theorem2_report "
     ),
     "arora": "fig1 fig1_report fig2 fig2_report lemmas lemmas_report section6_report",

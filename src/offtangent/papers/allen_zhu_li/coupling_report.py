@@ -1,6 +1,7 @@
 """What the worst displacements say about Proposition C.4 and Lemma D.1: claims."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -35,15 +36,42 @@ WHY = (
 )
 
 
-def claims(flips: Results, first: Results, second: Results) -> list[Claim]:
+def claims(flips: Results, first: Results, second: Results, outputs: Results) -> list[Claim]:
     found: list[Claim] = []
     if len(flips):
         found += _of_flips(flips)
     if len(first):
         found += _of_first(first)
+    if len(outputs) or len(first):
+        found += _of_outputs(outputs)
     if len(second):
         found += _of_second(second)
     return found
+
+
+def _of_outputs(results: Results) -> list[Claim]:
+    """Lemma D.1(c) by the better search."""
+    sweep = results.sweep("tau", f"{results.first.seeds} seeds", symbol="τ_w", noun="radii") if len(results) else None
+    words: dict[str, Any] = {
+        "source": "Lemma D.1(c), by direction",
+        "statement": "‖out₁‖ = O(τ_w), by the search over directions of the outputs: it grows no faster than τ_w",
+    }
+    if sweep is None:
+        why = "The better search is not among these cells."
+        return [Claim.not_run(reason="size", why=why, profile="laptop", **words)]
+    more = results.table("c") / results.table("local")
+    ratios = [data["c"].values / (math.sqrt(2) * norm_of_a(cell) * cell.tau + bound_b(cell)) for cell, data in results]
+    return [
+        sweep.slope(
+            "c",
+            "≤",
+            1.0,
+            hypotheses=_radii(results),
+            note=f"It finds {more.mean(axis=0).min():.2f} to {more.mean(axis=0).max():.2f} times what the local search "
+            f"finds, and up to {max(float(one.max()) for one in ratios):.2g} of ‖A‖₂‖(x,1)‖τ_w + (b), Õ(·) as ln m.",
+            **words,
+        )
+    ]
 
 
 def _of_flips(results: Results) -> list[Claim]:
@@ -175,11 +203,15 @@ def _of_second(results: Results) -> list[Claim]:
             note=f"Over τ_v‖z‖ alone: {_span(results, 'g', length_v)}.",
         ),
     ]
+    return found + _second_slopes(results)
+
+
+def _second_slopes(results: Results) -> list[Claim]:
     d, e = ("Lemma D.1(d)", "‖D_V⁰,W − D_V,W‖₀"), ("Lemma D.1(e)", "‖AD_V,W V⁰z‖/‖z‖")
     f, g = ("Lemma D.1(f), corrected", "‖AD_V,W V⁰‖₂"), ("Lemma D.1(g)", "‖AD_V,W(V⁰+V)z‖/‖z‖")
     of_d, of_e, of_f, of_g = "(τ_v/σ_v)^(2/3)m", "τ_v(τ_v/σ_v)^(1/3)", "τ_v^(2/3)σ_v^(1/3)", "τ_v"
     turned = Power(*d, 0, of_d, *_exact(lambda one: one.ratio))
-    found += slopes(
+    found = slopes(
         results,
         "width",
         {

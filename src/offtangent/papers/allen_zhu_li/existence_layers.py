@@ -27,22 +27,29 @@ def of_layers(results: Results) -> list[Claim]:
     told = f"log-log slope in m, 99 % interval, {where}"
     slopes = [
         Claim.includes(
-            slope_interval(widths, table_of(results, name), level=0.99), -0.5, source=source, statement=statement,
+            slope_interval(widths, table_of(results, name), level=0.99),
+            -0.5,
+            source=source,
+            statement=statement,
             measured=measured,
         )
         for name, source, statement, measured in (
             ("first", "Lemma D.2(a)", "AD_W⁰ W⋆(x,1) − F(x) falls like m^(−1/2)", told),
             (
-                "second", "Lemma D.2(b)", "AD_V⁰,W V⋆z − αG falls like m^(−1/2), uniformly in z = (out₁, 1)",
+                "second",
+                "Lemma D.2(b)",
+                "AD_V⁰,W V⋆z − αG falls like m^(−1/2), uniformly in z = (out₁, 1)",
                 f"the worst of {2 * cell.samples} points z for each seed, {told}",
             ),
         )
         if len(results) >= 3
-    ]  # fmt: skip
+    ]
     return [
         *slopes,
         Claim.at_most(
-            float(norms.max()), 1.0, source="Lemma D.2",
+            float(norms.max()),
+            1.0,
+            source="Lemma D.2",
             statement="‖W⋆‖_F ≤ k p_F 𝔠_s(F) and ‖V⋆‖_F ≤ α k p_G 𝔠_s(G), with C* = 2 and Õ(·) as one",
             measured=f"largest ratio of the two sides, {where}",
             note=f"The lemma's literal error α̃² = {tilde**2:.2g} would be reached at m ≈ {reached:.1g}.",
@@ -50,7 +57,7 @@ def of_layers(results: Results) -> list[Claim]:
         _of_moved_first(results, tilde, where),
         _of_moved_second(results, tilde, where),
         _of_both(results, tilde, where),
-    ]  # fmt: skip
+    ]
 
 
 def _largest(ratios: Float[np.ndarray, "s k"]) -> Interval:
