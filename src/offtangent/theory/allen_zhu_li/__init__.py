@@ -43,6 +43,7 @@ be computed, V-C for what can be verified, X-C for the paper's experiments.
     V-C9   Theorem 2: a floor under every kernel's error              theory.allen_zhu_li.MemorisingSolution.floor
     V-C9   Theorem 2, measured for six kernels over d and N           allen_zhu_li/theorem2
     V-C10  Corollary 7.1: the samples, d/α⁸                           theory.allen_zhu_li.corollary71_samples
+    V-C10  Corollary 7.1: Algorithm 1 as stated, against α            allen_zhu_li/corollary71
     V-C10  Corollary 7.1: the ResNet where kernels fail               allen_zhu_li/corollary71
     C3     Appendix A: the initialisation of its experiments          networks.ResNet.experiment
     C8     Appendix A: SGD with momentum and weight decay, on a grid  training.grids.grid_sgd
@@ -59,6 +60,8 @@ be computed, V-C for what can be verified, X-C for the paper's experiments.
     C9     Fact B.3: the Lipschitz constant                           theory.allen_zhu_li.ConceptComplexity.lipschitz
     C9     Fact B.3: the bound, 𝔅_F                                   theory.allen_zhu_li.ConceptComplexity.bound
     V-C6   Fact B.3, measured                                         allen_zhu_li/existence
+    V-C6   Lemma B.2 and Example 4.1, computed                        allen_zhu_li/existence
+    V-C7   Proposition C.1: lengths of Gaussian vectors, exactly      allen_zhu_li/existence
     V-C7   Lemma C.3: sums of Gaussian indicators                     allen_zhu_li/existence
     V-C1   Proposition C.4: the most signs that g′ turns              theory.allen_zhu_li.most_flips
     V-C1   Proposition C.4: their share as m → ∞                      theory.allen_zhu_li.flip_fraction
