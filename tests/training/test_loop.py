@@ -174,6 +174,14 @@ def test_a_key_reproduces_its_batches_and_another_key_draws_others():
     assert not np.array_equal(first, other)
 
 
+def test_batches_that_are_not_shuffled_are_the_rows_in_their_order_in_every_epoch():
+    X, y = np.eye(7, dtype=np.float32), np.zeros(7, np.float32)
+    run = partial(train, rows_seen, jnp.zeros(()), X, y, optimiser=SGD, steps=8, batch=3, shuffle=False)
+    first, second = np.repeat([1.0, 0.0], [3, 4]), np.repeat([0.0, 1.0, 0.0], [3, 3, 1])
+    np.testing.assert_array_equal(run().losses, [first, second] * 4 + [first])
+    np.testing.assert_array_equal(run(key=jax.random.key(5)).losses, run().losses)
+
+
 def test_a_minibatch_step_uses_the_rows_it_reports(regression, least_squares):
     """Stochastic gradient descent by hand, on the batches that the same key shows."""
     X, y = regression
@@ -326,6 +334,7 @@ def test_a_second_run_compiles_nothing(regression):
         ({"batch": 0, "key": jax.random.key(0)}, "batch=0"),
         ({"batch": 8, "key": jax.random.key(0)}, "the 7 rows"),
         ({"batch": 2}, r"give key=jax.random.key\(seed\)"),
+        ({"batch": 2, "shuffle": 0}, "shuffle=0"),
         ({"record": {"n": squared_norm}}, "go together"),
         ({"record_at": np.array([1])}, "go together"),
         ({"record": {"n": squared_norm}, "record_at": np.array([4])}, r"outside 0\.\.3"),
