@@ -334,7 +334,6 @@ def test_a_second_run_compiles_nothing(regression):
         ({"batch": 0, "key": jax.random.key(0)}, "batch=0"),
         ({"batch": 8, "key": jax.random.key(0)}, "the 7 rows"),
         ({"batch": 2}, r"give key=jax.random.key\(seed\)"),
-        ({"batch": 2, "shuffle": 0}, "shuffle=0"),
         ({"record": {"n": squared_norm}}, "go together"),
         ({"record_at": np.array([1])}, "go together"),
         ({"record": {"n": squared_norm}, "record_at": np.array([4])}, r"outside 0\.\.3"),

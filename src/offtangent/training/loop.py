@@ -134,8 +134,7 @@ def train(
     >>> run.losses.round(3).tolist(), float(run.params[0])
     ([10.0, 2.5, 0.625], 1.5)
     """
-    require(isinstance(shuffle, bool), f"shuffle={shuffle!r}: expected True or False.")
-    key = jax.random.key(0) if key is None and not shuffle else key  # batches in order draw nothing
+    key = jax.random.key(0) if key is None and not (batch and shuffle) else key  # all rows, or rows in order: no draws
     _check(objective, params, X, y, optimiser, steps, batch, key, record, record_at, checkpoint, precision, progress)
     n = len(X)
     _warn_beyond_capacity(objective, n)
@@ -145,7 +144,6 @@ def train(
     X, y = (jnp.asarray(rows, jax.tree.leaves(params)[0].dtype) for rows in (X, y))
     check_finite("X", X)
     check_finite("y", y)
-    key = jax.random.key(0) if key is None else key  # full batches draw nothing
 
     with jax.default_matmul_precision(precision):
         carry = _Carry(params, optimiser.init(params), _buffers(record, params, len(at)))
@@ -164,7 +162,6 @@ def train(
             if checkpoint.path.exists():
                 carry, losses, done = load(checkpoint.path, print_, carry)
         resumed_at, saved = min(done, steps), time.monotonic()
-
         while done < steps + 1:  # the last "step" only looks at the final parameters
             carry, block = _block(*arguments(done))
             stop = min(done + BLOCK, steps + 1)

@@ -74,7 +74,7 @@ PROFILES = {
     "laptop": Config(
         dim=30, width=600, steps=1500, tests=2000,
         settings=(("gaussian", "sigmoid", 4.0, 0), ("sphere", "sigmoid", 6.0, 1)), others=("linear", "quadratic"),
-        strengths=(0.0, 10.0, 100.0),
+        strengths=(0.0, 1.0, 10.0),
     ),
     "paper": Config(
         dim=100, width=10_000, steps=20_000, tests=10_000,

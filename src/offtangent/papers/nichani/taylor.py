@@ -80,11 +80,11 @@ def _seeds(seeds: int, **words: Any) -> tuple[Race, ...]:
 
 DIGITS: dict[str, Any] = {"data": "digits", "samples": 200, "tests": 150, "batch": 50, "shuffle": False}
 PROFILES = {
-    "smoke": Config(races=_seeds(3, network="cnn", size=8, depth=2, rate=0.1, epochs=20, **DIGITS)),
+    "smoke": Config(races=_seeds(5, network="cnn", size=8, depth=2, rate=0.1, epochs=20, **DIGITS)),
     "laptop": Config(
         races=(
-            *_seeds(4, network="cnn", size=16, depth=2, rate=0.06, epochs=40, **DIGITS),
-            *_seeds(4, network="mlp", size=100, depth=1, rate=0.02, epochs=40, **DIGITS),
+            *_seeds(5, network="cnn", size=16, depth=2, rate=0.06, epochs=40, **DIGITS),
+            *_seeds(5, network="mlp", size=100, depth=1, rate=0.02, epochs=40, **DIGITS),
             *_seeds(
                 3, data="cifar10", network="cnn", size=8, depth=4, rate=0.1, epochs=14, samples=320, tests=300,
                 batch=32, shrink=2,

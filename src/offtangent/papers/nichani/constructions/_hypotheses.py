@@ -36,36 +36,40 @@ def on_activation(sigma: str, dim: int, degree: int) -> tuple[Hypothesis, ...]:
     )
 
 
-def width_of_lemma_1(width: float, dim: int, degree: int) -> Hypothesis:
+def width_of_lemma_1(width: float | int, dim: int, degree: int) -> Hypothesis:
     """State m ≥ d^{2k}."""
     return Hypothesis("width m", width, "≥", float(dim) ** (2 * degree), "Lemma 1: d^(2k)")
 
 
-def width_of_lemma_2(width: float, dim: int, degree: int) -> Hypothesis:
+def width_of_lemma_2(width: float | int, dim: int, degree: int) -> Hypothesis:
     """State m ≥ d^{10k}."""
     return Hypothesis("width m", width, "≥", float(dim) ** (10 * degree), "Lemma 2: d^(10k)")
 
 
-def sizes_of_theorem_2(choice: RegulariserChoice, width: float, samples: int) -> tuple[Hypothesis, ...]:
+def sizes_of_theorem_2(choice: RegulariserChoice, width: float | int, samples: int) -> tuple[Hypothesis, ...]:
     """State m ≳ max(d^{3(k−1)}ε⁻⁴, d^{10k}) and n ≳ max(d^k ε⁻², d^k log d)."""
     eps = f"ε_min = {choice.epsilon:.3g}"
     return (
         Hypothesis(
-            "width m", width, "≥", choice.expressive_width,
-            f"Theorem 2: max(d^(3(k−1)) ε_min⁻⁴, d^(10k)), {eps}", given=False,
+            "width m",
+            width,
+            "≥",
+            choice.expressive_width,
+            f"Theorem 2: max(d^(3(k−1)) ε_min⁻⁴, d^(10k)), {eps}",
+            given=False,
         ),
         Hypothesis(
             "samples n", samples, "≥", choice.samples, f"Theorem 2: d^k max(ε_min⁻², log d), {eps}", given=False
         ),
-    )  # fmt: skip
+    )
 
 
-def width_of_lemma_3(width: float, choice: RegulariserChoice, samples: int) -> Hypothesis:
+def width_of_lemma_3(width: float | int, choice: RegulariserChoice, samples: int) -> Hypothesis:
     """State m ≥ n⁴ d^{26(k+1)/3} ε_min^{−22/3}."""
     return Hypothesis("width m", width, "≥", choice.landscape_width(samples), "Lemma 3: n⁴ d^(26(k+1)/3) ε_min^(−22/3)")
 
 
-def width_of_theorem_4(width: float, choice: RegulariserChoice) -> Hypothesis:
+def width_of_theorem_4(width: float | int, choice: RegulariserChoice) -> Hypothesis:
     """State m ≳ ε_min⁻⁴ d^{3(k−1)}."""
     return Hypothesis("width m", width, "≥", choice.generalising_width, "Theorem 4: ε_min⁻⁴ d^(3(k−1))", given=False)
 
@@ -80,7 +84,7 @@ def on_labels(share: float) -> Hypothesis:
     return Hypothesis("share of labels with ℓ(y, 0) > 1", share, "≤", 0.0, "Section 2.1: ℓ ≤ 1, read at z = 0")
 
 
-def on_strengths(ratio: float) -> Hypothesis:
+def on_strengths(ratio: float | int) -> Hypothesis:
     """State that λ₄ is the theorem's; where it is, λ₁, λ₂ and λ₃ are as well."""
     return Hypothesis("λ₄ over the theorem's λ₄", ratio, "=", 1.0, "Lemma 3, Theorem 4: d^(−2(k−1)) ε_min")
 

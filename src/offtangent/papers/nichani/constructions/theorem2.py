@@ -76,7 +76,7 @@ PROFILES = {
         kinds=(("softplus", 1, 6),),
         points=2,
         seeds=6,
-        inside=(("sigmoid", 1, 2, (1024, 8192, 65_536)),),
+        inside=(("sigmoid", 1, 2, (1024, 4096, 16_384)),),
     ),
     "laptop": Config(
         widths=(128, 400, 1280, 4000, 12_800), kinds=(("sigmoid", 1, 8), ("sigmoid", 2, 4)), points=2, inside=(PLANE,)
