@@ -41,8 +41,7 @@ BY_HAND = {
         "lemmas_figures lemmas_report mnist phases phases_report synthetic synthetic_report "
     ),
     "nichani": (
-        "appendix_g appendix_g_report directions directions_report fig1 fig1_report fig2 fig2_report spectrum "
-        "spectrum_report taylor taylor_report "
+        "appendix_g directions directions_report fig1 fig2 fig2_report spectrum spectrum_report taylor taylor_report "
     ),
 }
 # The first is a table, of names.

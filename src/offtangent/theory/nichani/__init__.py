@@ -35,6 +35,7 @@ computed, V-E for what can be verified, X-E for the paper's experiments.
     E8     Eq. (21): perturbed gradient descent                      training.directions.perturbed_descent
     E8     Eq. (21): its noise                                       training.directions.add_perturbation
     V-E7   Theorem 1: from W = 0 to a small test loss                nichani/constructions
+    V-E10  Remark 1: d^k, d^{k+1} and K² d^k samples                 theory.nichani.sample_needs
     V-E10  Remark 1: f_L alone and f_Q alone do worse                nichani/fig1
     E15    Lemma 1, eq. (22): W_Q, at which f_Q is f_sp              theory.nichani.express_sparse
     E15    Lemma 1: a(w) and E[a²] of one term                       theory.nichani.SphereRidge
@@ -121,7 +122,7 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
                 "BoundedAssumption BoundPart HarmonicAssumption HarmonicPart bounded_assumption harmonic_assumption"
             ),
             "blocks": "Blocks Boundary Level feature_blocks",
-            "choice": "RegulariserChoice RegulariserSizes regulariser_choice",
+            "choice": "RegulariserChoice RegulariserSizes SampleNeeds regulariser_choice sample_needs",
             "covariance": "FeatureCovariance",
             "escape": "Energies Movement furthest",
             "feature_alignment": "Alignment alignment covariance_distance",
