@@ -195,7 +195,6 @@ class Claim:
         statement: str,
         measured: str,
         note: str = "",
-        inside: bool = True,
         hypotheses: Iterable[Hypothesis] = (),
         misprint: bool = False,
         identity: bool = False,
@@ -205,7 +204,7 @@ class Claim:
         given = all(one.given for one in hypotheses)
         if math.isnan(number):
             verdict, note = Verdict.FAILS, f"The measured value is not a number. {note}".strip()
-        elif unmet(hypotheses) or not inside:
+        elif unmet(hypotheses):
             verdict = Verdict.OUTSIDE
         elif holds:
             verdict = Verdict.HOLDS if given else Verdict.CONSTANTS
