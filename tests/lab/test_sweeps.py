@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from offtangent.lab import Results, over_seeds
+from offtangent.lab.hypotheses import Hypothesis
 
 WORDS = {"source": "Lemma 1", "statement": "as the paper says"}
 RNG = np.random.default_rng(0)
