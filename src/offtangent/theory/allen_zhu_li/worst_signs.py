@@ -173,8 +173,9 @@ def worst_relu(
     less. `by_direction`: each round takes the best g′ for u over all signs instead, neuron by neuron at one price for
     length; where m is large no other does better for that u, and the search is over k numbers alone.
 
-    >>> worst_relu(np.array([[1.0, -1.0]]), np.array([-1.0, 1.0]), 3.0, by_direction=True)[0]  # 3 − 1 from the first
-    2.0
+    >>> A, g = np.array([[1.0, -1.0]]), np.array([-1.0, 1.0])  # 3 − 1 by the first neuron, −(1 + 3) by the second
+    >>> round(worst_relu(A, g, 3.0, by_direction=True)[0], 9)
+    4.0
     """
     A, g = _layer(length, A=A, g=g)
     check_count("starts", starts)
