@@ -210,7 +210,7 @@ def cells(config: Config) -> list[Kind]:
         found.append(Perturbed(power, 23, 4, 4, NOISE, "zero", config.many))
         found += [Perturbed(power, dim, features, BEYOND, variance, "equal", seeds) for variance in config.variances]
         if power == 1:  # what they speak of is the same for every power
-            found += [Lengths(14, 1, 1, 1, 1, 0.1, 5 * config.many), Lengths(20, 1, 1, 1, 1, 0.1, 2 * config.many)]
+            found += [Lengths(lemma, 1, 1, 1, 1, 0.1, config.many) for lemma in (14, 20)]
         found += [Lengths(lemma, power, 8, 10, 20, 0.001, 1000) for lemma in (14, 20)]
         found += [Span(power, each, 2, seeds) for each in config.spans[power]]
         found += [Span(power, each, power + 2, seeds) for each in config.spans[power][:3]]

@@ -356,7 +356,7 @@ def _of_lengths(p: int, results: Results) -> list[Claim]:
         stated = f"{stated}{bound.failure:.2g}, p = {p}, δ = {cell.delta:g}"
         if cell.delta > DELTA:
             why = f"Probabilities are judged at δ ≤ {DELTA:g}.{rare}"
-            found.append(Claim.not_run(source=source, statement=stated, reason="size", why=why, profile="laptop"))
+            found.append(Claim.not_run(source=source, statement=stated, reason="size", why=why, profile="paper"))
             continue
         beyond = max(int(data["entry_beyond"]), int(data["length_beyond"]))
         claim = Claim.at_most(
