@@ -12,9 +12,9 @@ from offtangent.lab.statistics import Interval
 Kind = Literal["claim", "identity"]
 Reason = Literal["size", "data", "device"]
 WANTING: Mapping[Reason, str] = {
-    "size": "its sizes are too small",
-    "data": "its data are not here",
-    "device": "this device is not the one it takes",
+    "size": "it takes other sizes than these",
+    "data": "it takes data, or seeds, that are not here",
+    "device": "it takes another device than this one",
 }
 
 

@@ -6,7 +6,7 @@ corollary promises an error of Õ(α⁴) from about d/α⁸ samples, for α ≤ 
 as 1; d/α⁸ is then above 10²⁰. So all that can be run is outside, and is shown as such.
 
 `Stated`: Algorithm 1 itself, one fresh sample a step, N = d/α⁸ of them, both layers at once with the rates of Theorem 1
-(η_w = 0.05, whose constant is ours and came from a first try: at 0.1 some runs diverge; η_v = η_w (αk p_G 𝔠_s(G) /
+(η_w = 0.05, whose constant is ours and came from a first try; η_v = η_w (αk p_G 𝔠_s(G) /
 k p_F 𝔠_s(F))²), on the corollary's target k^{−1/2}H; σ_v = 1, as Table 1's 1/τ_v² is below its own least value at these
 α. Beside it the same with η_v = 0: where G matters, a first layer alone is left with about α², what not learning G
 costs; judged at the smallest α, where N is largest.

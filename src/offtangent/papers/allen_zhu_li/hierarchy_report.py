@@ -69,7 +69,7 @@ def _learnt_in(cell: Any, data: Any, parts: tuple[str, str, str, str], told: str
     note = f"Seed by seed: {_listed(values)}. {LATER} {told}" + (_shared(learnt) if layer == "first" else "")
     if not cell.first:
         why = f"It takes new seeds. {where_of(cell)}. {note}"
-        return Claim.not_run(source="Section 2.1", statement=statement, reason="size", why=why, profile="paper")
+        return Claim.not_run(source="Section 2.1", statement=statement, reason="data", why=why, profile="paper")
     claim = Claim.at_least(
         mean_interval(values),
         0.0,

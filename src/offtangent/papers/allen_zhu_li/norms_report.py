@@ -147,7 +147,7 @@ def _of_norms(group: Group, patient: list[Group]) -> Claim:
     fresh = [(*one, of) for of in patient if of.first and (one := of.nearest(inner=True)) is not None]
     if not fresh:
         why = f"It takes new seeds, and networks inside their grids that fit. {note}"
-        return Claim.not_run(reason="size", why=why, profile="paper", **words)
+        return Claim.not_run(reason="data", why=why, profile="paper", **words)
     ratio = min(one for one, _, _ in fresh)
     return Claim.at_least(
         ratio,

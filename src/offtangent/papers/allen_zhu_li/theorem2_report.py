@@ -274,7 +274,7 @@ def _growth(tables: list[_Dimension], fresh: list[_Dimension], explicit: list[tu
             "It takes new seeds in two dimensions, in the smaller of which a kernel gets below, and in the larger N "
             f"beyond that.{told} {note}"
         )
-        return Claim.not_run(source="Theorem 2", statement=statement, reason="size", why=why, profile="paper")
+        return Claim.not_run(source="Theorem 2", statement=statement, reason="data", why=why, profile="paper")
     power, (small, below), (large, above) = found
     return Claim.at_least(
         power,
