@@ -1,11 +1,13 @@
 """What the API reference shows of the names to hold in one's head: arguments, what comes back, an example."""
 
+import ast
 import dataclasses
 import enum
 import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,6 +94,19 @@ def test_the_methods_of_a_head_class_tell_their_arguments(room: str, name: str) 
         if "Returns:" not in sections(text):
             faults.append(f"{method}: Returns")
     assert faults == []
+
+
+def test_every_public_function_says_what_it_does() -> None:
+    silent = []
+    for path in Path(offtangent.__file__).parent.rglob("*.py"):
+        if "papers" in path.parts or (path.stem.startswith("_") and path.stem != "__init__"):
+            continue  # the papers' functions have the names that an experiment's must have
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node):
+                continue
+            if not any("overload" in ast.unparse(one) for one in node.decorator_list):
+                silent.append(f"{path}: {node.name}")
+    assert silent == []
 
 
 def test_an_argument_that_is_only_mentioned_counts_as_unnamed() -> None:

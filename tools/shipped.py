@@ -49,8 +49,9 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         origins = origins_of(records, Path(name))
     SMOKE.mkdir(parents=True, exist_ok=True)
+    kept = {f"{stem.removesuffix('-paper')}-smoke" for stem, origin in origins.items() if origin.compared}
     for path in SMOKE.glob("*.json"):
-        if path.stem not in {f"{stem.removesuffix('-paper')}-smoke" for stem in records}:
+        if path.stem not in kept:
             path.unlink()
     _write(CHECKSUMS, sums)
     _write(ORIGINS, {stem: asdict(origin) for stem, origin in origins.items()})
@@ -140,9 +141,16 @@ def compare(earlier: Path, now: Path, code: str) -> Comparison:
         by = f"{one.by:.2g} of itself" if isinstance(one.by, float) else one.by
         moved[one.variable] = max(moved.get(one.variable, ""), by, key=_size)
     alone = len(found.only_old) + len(found.only_new)
-    sides = [lab.records.read_record(path, KNOWN) for path in (earlier, now)]
-    verdicts = changed_verdicts(*(KNOWN[side.name].claims(side.results) for side in sides))
+    records = [lab.records.read_record(path, KNOWN) for path in (earlier, now)]
+    sides = shared(*(record.results for record in records))
+    verdicts = changed_verdicts(*(KNOWN[records[0].name].claims(side) if len(side) else [] for side in sides))
     return Comparison(code, found.cells, alone, moved, tuple(verdicts))
+
+
+def shared(earlier: lab.Results, now: lab.Results) -> tuple[lab.Results, lab.Results]:
+    """The results of the cells that both sides have: a claim that needs others is judged on neither."""
+    cells = {cell for cell, _ in earlier} & {cell for cell, _ in now}
+    return earlier.only(lambda cell: cell in cells), now.only(lambda cell: cell in cells)
 
 
 def changed_verdicts(earlier: Sequence[lab.Claim], now: Sequence[lab.Claim]) -> list[str]:

@@ -80,11 +80,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in ROOMS:
-        return importlib.import_module(f"offtangent.{name}")
-    raise AttributeError(f"module 'offtangent' has no attribute {name!r}; its rooms are {', '.join(ROOMS)}")
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
 
+    def __getattr__(name: str) -> ModuleType:
+        if name in ROOMS:
+            return importlib.import_module(f"offtangent.{name}")
+        raise AttributeError(f"module 'offtangent' has no attribute {name!r}; its rooms are {', '.join(ROOMS)}")
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__() -> list[str]:
+        return sorted(__all__)

@@ -100,8 +100,9 @@ def cache_folder() -> Path:
 def private_folder(name: str) -> tuple[Path, str]:
     """A folder in the user's cache folder that is the user's alone, made if need be; and what is wrong with it.
 
-    What is read there may be run, so nobody else may write there: where owner or mode are not as they should be, the
-    second result says so, and the folder must not be used.
+    What is read there may be run, so nobody else may write there, nor put another folder in its place or in that of
+    one it lies in: where owner or mode are not as they should be, the second result says so, and the folder must not be
+    used.
     """
     folder = cache_folder() / name
     try:
@@ -117,7 +118,21 @@ def private_folder(name: str) -> tuple[Path, str]:
         return folder, f"{folder} belongs to somebody else"
     if os.name == "posix" and found.st_mode & 0o077:
         return folder, f"others may use {folder}; chmod 700 it, or remove it if you do not know what is in it"
-    return folder, ""
+    return folder, _replaceable(folder) if os.name == "posix" else ""
+
+
+def _replaceable(folder: Path) -> str:
+    """Why somebody else could replace a folder: by one that it lies in, with links or without; nothing if nobody can.
+
+    In a folder with the sticky bit, such as /tmp, all may write, and each moves only what is theirs.
+    """
+    for parent in dict.fromkeys([*folder.parents, *folder.resolve().parents]):
+        found = parent.stat()
+        if found.st_uid not in (0, os.getuid()) and parent != parent.parent:
+            return f"{parent}, in which it lies, belongs to somebody else"
+        if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+            return f"others may write in {parent}, in which it lies; chmod o-w it"
+    return ""
 
 
 def kind_of(mode: int) -> str:

@@ -150,7 +150,8 @@ def run(
     """Run experiments, judge their claims, and write the report.
 
     Finished cells are kept in the output folder: stop a run at any moment, start it again, and it goes on.
-    Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error or refused input.
+    Exit status: 0, 1 if a claim failed or a cell could not be computed, 2 for a usage error or refused input. Figures
+    that cannot be drawn are told, and leave it as it is.
     """
     from offtangent import lab
     from offtangent.lab.claims import Verdict

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,27 @@ def test_a_folder_that_is_not_the_user_s_alone_is_told(cache, tmp_path, monkeypa
             monkeypatch.setattr(os, "getuid", lambda: 12345)
     words = {"file": "is a file", "link": "is a link", "mode": "others may use", "owner": "belongs to somebody else"}
     assert words[kind] in private_folder("x")[1]
+
+
+@pytest.mark.parametrize("kind", ["mode", "sticky", "owner", "linked"])
+def test_a_folder_that_somebody_could_replace_is_told(tmp_path, monkeypatch, kind):
+    above = tmp_path / "above"
+    above.mkdir(mode=0o700)
+    given = above
+    if kind == "linked":
+        given = tmp_path / "link"
+        given.symlink_to(above)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(given / "cache"))
+    assert private_folder("x")[1] == ""
+    if kind == "owner":
+        theirs = os.stat_result((0o40755, 0, 0, 0, 12345, *[0] * 5))
+        stat_of = Path.stat
+        monkeypatch.setattr(Path, "stat", lambda self, **words: theirs if self == above else stat_of(self, **words))
+    else:
+        above.chmod(0o1777 if kind == "sticky" else 0o777)
+    words = {"mode": "others may write in", "linked": "others may write in", "owner": "belongs to somebody else"}
+    assert words.get(kind, "") in private_folder("x")[1]
+    assert bool(private_folder("x")[1]) == (kind != "sticky")
 
 
 def test_the_oldest_programs_go_first_where_too_many_are_kept(tmp_path, monkeypatch):

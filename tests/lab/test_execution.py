@@ -64,6 +64,13 @@ def test_claims_are_asked_for_once_and_stored_cells_read_once(trial, tmp_path, a
     assert [style for style, _ in heard.told] == [""]  # how many cells there are to compute, the first time
 
 
+def test_one_name_is_taken_for_itself(trial, tmp_path):
+    for given in (trial, str(trial)):
+        assert [job.cell.i for job in forecast(given, "smoke", tmp_path / "out", on="local").jobs] == [0, 1]
+    assert len(lab.execute(str(trial), "smoke", tmp_path / "out", on="local")["trial"]) == 2
+    assert report_again(tmp_path / "out", str(trial))[1] == ()
+
+
 def test_what_comes_back_is_what_the_command_line_prints(trial, tmp_path, capsys):
     from typer.testing import CliRunner
 

@@ -1,17 +1,23 @@
 """A record that was changed is found, told, and made again from its cells; large variables stay with their cells."""
 
 import json
+import os
 import random
 import shutil
 import string
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from offtangent import lab
 from offtangent._errors import InputError
+from offtangent._files import own_name
 from offtangent.lab import execution, records
 from offtangent.lab.records import committed_records, record_of
+from offtangent.lab.selection import of_papers
 
 
 @pytest.fixture
@@ -48,6 +54,36 @@ def test_a_record_of_the_first_format_is_still_read(finished, sweep):
     del content["checksum"]
     finished.write_text(json.dumps(content))
     assert lab.records.read_record(finished, {"sweep": sweep.experiment}).results.complete
+
+
+def test_a_record_that_lost_its_checksum_as_a_first_format_would_is_told(finished, sweep, store, offtangent):
+    change_a_digit(finished)
+    content = json.loads(finished.read_text()) | {"format": 1}
+    del content["checksum"]
+    finished.write_text(json.dumps(content))
+    told = offtangent("report", store, sweep.path)
+    assert told.status == 0
+    assert "sweep-smoke.json is without a checksum" in told.err
+    assert "it cannot be known whether it was changed" in (store / "report.html").read_text()
+
+
+def test_a_copy_of_a_shipped_record_has_the_checksum_that_was_noted(tmp_path):
+    shipped = next(path for path in committed_records() if path.stem == "arora-section6-paper")
+    known = {one.name: one for one in of_papers("arora")}
+    (tmp_path / "results").mkdir()
+    copied = Path(shutil.copy(shipped, tmp_path / "results"))
+    assert lab.records.read_record(copied, known).checked
+    copied.write_text(copied.read_text().replace(", ", ",  ", 1))
+    assert not lab.records.read_record(copied, known).checked
+
+
+def test_a_report_clears_what_dead_writers_left(finished, sweep, store, offtangent):
+    left = finished.with_name(f".{own_name(finished.name)}.part")
+    left.write_text("half")
+    child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    dead = left.rename(left.with_name(left.name.replace(f"-{os.getpid()}-", f"-{child.stdout.strip()}-")))
+    assert offtangent("report", store, sweep.path).status == 0
+    assert not dead.exists()
 
 
 def test_a_changed_record_is_told_and_made_again_from_the_cells(finished, sweep, store, offtangent, same):

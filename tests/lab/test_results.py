@@ -31,6 +31,11 @@ def test_where_keeps_a_class_and_its_fields(results):
     assert len(results.where(Width, width=99)) == 0
 
 
+def test_a_table_of_no_results_is_refused(results):
+    with pytest.raises(InputError, match="no results to make a table of 'loss'"):
+        results.where(Width, width=99).table("loss")
+
+
 def test_values_come_once_in_order_of_appearance(results):
     assert results.values("width") == [3, 1, 7]
 

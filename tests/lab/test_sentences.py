@@ -1,6 +1,7 @@
 """Mistakes in an experiment of one's own: a sentence and a status, no traceback, and nothing computed is lost."""
 
 import json
+import os
 
 import pytest
 
@@ -44,6 +45,19 @@ def test_what_is_wrong_before_any_cell_is_refused_with_the_question_and_the_answ
     assert f"{name}(" in told.err
     assert "Traceback" not in told.err
     assert not list(store.glob("cells/*/*.npz"))
+
+
+NO_FILES = {"folder": "a folder", "pipe": "a named pipe", "/dev/zero": "a device", "none": "there is no such file"}
+
+
+@pytest.mark.parametrize(("name", "kind"), [*NO_FILES.items(), ("a\0b", "it cannot be looked at")])
+def test_what_datasets_names_and_is_no_file_is_told(name, kind, own, store, offtangent):
+    path = own(function("datasets", f"return [{name!r}]"))
+    (path.parent / "folder").mkdir()
+    os.mkfifo(path.parent / "pipe")
+    told = offtangent("run", path, *HOW, "--out", store)
+    assert told.status == 2
+    assert kind in told.err
 
 
 def test_the_line_in_the_user_s_file_is_told(own, store, offtangent):
@@ -152,6 +166,8 @@ def test_wrong_figures_are_told_on_the_page_and_cost_nothing_else(body, answer, 
     page = (store / "report.html").read_text()
     assert answer.replace("'", "&#x27;") in page
     assert "squares are small" in page
+    assert answer in told.err
+    assert "Traceback" not in told.err
 
 
 @pytest.mark.parametrize(("result", "answer"), [

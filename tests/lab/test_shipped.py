@@ -85,6 +85,21 @@ def test_a_verdict_that_changed_is_seen_where_some_cells_have_no_partner(tmp_pat
     assert found.moved
 
 
+def test_a_verdict_that_rests_on_cells_of_one_side_alone_is_not_compared(tmp_path, sweep, store, monkeypatch):
+    """The later side has a cell more, on which its claim fails; on what both have, nothing changed."""
+    before = record_of(sweep.run(store))
+    kept = before.results.pairs[1:]
+    more = ((before.results.pairs[0][0], before.results.pairs[0][1] * 1e6), *kept)
+    paths = []
+    for name, pairs in (("a", kept), ("b", more)):
+        record = replace(before, results=lab.Results("smoke", pairs), keys=())
+        paths.append(lab.records.write_record(record, tmp_path / name))
+    monkeypatch.setitem(shipped.KNOWN, "sweep", sweep.experiment)
+    sides = shipped.shared(*(lab.records.read_record(path, shipped.KNOWN).results for path in paths))
+    assert [[cell for cell, _ in side] for side in sides] == [[cell for cell, _ in kept]] * 2
+    assert not shipped.compare(*paths, "code").verdicts
+
+
 def test_statements_judged_equally_often_are_compared_in_order():
     def claim(statement, value):
         return lab.Claim.at_most(value, 1.0, source="s", statement=statement, measured="it")

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from offtangent.lab import Results, over_seeds
+from offtangent.lab.hypotheses import Hypothesis
 
 WORDS = {"source": "Lemma 1", "statement": "as the paper says"}
 RNG = np.random.default_rng(0)
@@ -118,7 +119,9 @@ def test_a_ratio_is_that_at_the_largest_size(sweep, relation, limit, verdict):
 
 
 def test_the_caller_s_words_come_before_those_put_together(sweep):
-    claim = sweep.worst("one", 0.5, measured="mine", inside=False, note="so", **WORDS)
+    claim = sweep.worst(
+        "one", 0.5, measured="mine", hypotheses=(Hypothesis("m", 1, "≥", 2, "Theorem 1"),), note="so", **WORDS
+    )
     assert (claim.measured, claim.verdict, claim.note) == ("mine", "outside the hypothesis", "so")
 
 

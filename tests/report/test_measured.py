@@ -32,6 +32,12 @@ def test_a_power_is_a_straight_line_on_log_axes_through_the_first_point():
     assert drawn.line.dash == "dot"
 
 
+@pytest.mark.parametrize("x", [[], 1.0, [[1.0, 2.0]]])
+def test_a_power_of_what_is_no_vector_of_sizes_is_refused(x):
+    with pytest.raises(InputError, match="expected a vector of at least one size"):
+        power(new_plot(), x, -0.25, through=8.0, name="m^(−1/4)")
+
+
 @pytest.mark.parametrize(
     ("log", "x", "y"), [("xy", "log", "log"), ("x", "log", None), ("y", None, "log"), ("", None, None)]
 )

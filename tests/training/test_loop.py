@@ -174,6 +174,14 @@ def test_a_key_reproduces_its_batches_and_another_key_draws_others():
     assert not np.array_equal(first, other)
 
 
+def test_batches_that_are_not_shuffled_are_the_rows_in_their_order_in_every_epoch():
+    X, y = np.eye(7, dtype=np.float32), np.zeros(7, np.float32)
+    run = partial(train, rows_seen, jnp.zeros(()), X, y, optimiser=SGD, steps=8, batch=3, shuffle=False)
+    first, second = np.repeat([1.0, 0.0], [3, 4]), np.repeat([0.0, 1.0, 0.0], [3, 3, 1])
+    np.testing.assert_array_equal(run().losses, [first, second] * 4 + [first])
+    np.testing.assert_array_equal(run(key=jax.random.key(5)).losses, run().losses)
+
+
 def test_a_minibatch_step_uses_the_rows_it_reports(regression, least_squares):
     """Stochastic gradient descent by hand, on the batches that the same key shows."""
     X, y = regression

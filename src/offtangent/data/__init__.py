@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
+    from offtangent.data import catalogue as catalogue
+    from offtangent.data import duplicates as duplicates
+    from offtangent.data import hierarchy as hierarchy
+    from offtangent.data import labels as labels
+    from offtangent.data import targets as targets
     from offtangent.data.distributions import hypercube as hypercube
     from offtangent.data.distributions import sphere as sphere
     from offtangent.data.fetch import download as download
@@ -18,13 +23,14 @@ if TYPE_CHECKING:
     from offtangent.data.images import mnist as mnist
     from offtangent.data.preprocessing import preprocess as preprocess
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "files": "load",
-        "images": "digits mnist cifar10",
-        "fetch": "download",
-        "distributions": "sphere hypercube",
-        "preprocessing": "preprocess",
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "files": "load",
+            "images": "digits mnist cifar10",
+            "fetch": "download",
+            "distributions": "sphere hypercube",
+            "preprocessing": "preprocess",
+        },
+    )

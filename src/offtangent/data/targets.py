@@ -231,7 +231,9 @@ def sphere_target(dim: int, *, key: PRNGKeyArray) -> LowDegreePlusSparse:
 
 
 def gaussian_target(dim: int, *, key: PRNGKeyArray) -> LowDegreePlusSparse:
-    """Figure 1's target as the paper's code has it, ((βᵀx)² − 1 + βᵀx)/√3 for x ~ N(0, I), β a random unit vector.
+    """Draw the target of Figure 1 of Nichani, Bai & Lee (2022), ((βᵀx)² − 1 + βᵀx)/√3, with β a random unit vector.
+
+    It is that of the paper's code, for x ~ N(0, I).
 
     There it has mean 0 and variance 1; `energies` is, as ever, for the sphere.
     """
@@ -241,7 +243,7 @@ def gaussian_target(dim: int, *, key: PRNGKeyArray) -> LowDegreePlusSparse:
 
 
 def quadratic_plus_cubic(dim: int, *, normalised: bool, key: PRNGKeyArray) -> QuadraticPlusCubic:
-    """Figure 2's target for x ~ N(0, I), β a random unit vector.
+    """Draw the target of Figure 2 of Nichani, Bai & Lee (2022) for x ~ N(0, I), with β a random unit vector.
 
     As in the code, xᵀAx/√675 + He₃(βᵀx)/√6: neither centred nor, but for d near 50, of size 1. `normalised`, the first
     term is (xᵀAx − s)/√(2s) with s = tr A, of mean 0 and variance 1 in every dimension.

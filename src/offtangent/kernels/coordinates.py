@@ -112,7 +112,9 @@ class CorrelationFit:
 
 
 def correlation_regression(kernel: object, X: object, Y: object, *, strength: float | int) -> CorrelationFit:
-    """Minimise (3.1) on corners of a cube with λ = `strength` > 0; kernels that are no correlation kernels are refused.
+    """Minimise eq. (3.1) of Allen-Zhu & Li (2020) on corners of a cube, with λ = `strength` > 0.
+
+    Only correlation kernels are taken; others are refused.
 
     X may have entries ±1 or ±1/√d: the kernel sees them at length 1, as in Theorem 2. Time n³/3, memory n².
 

@@ -28,12 +28,12 @@ def relu_hidden(terms: int) -> Coefficients:
 
 
 def relu_output(terms: int) -> Coefficients:
-    """Half of the arc-cosine kernel of order 1."""
+    """The coefficients of `closed_forms.relu_output`, which is half of the arc-cosine kernel of order 1."""
     return arc_cosine(1, terms) / 2
 
 
 def relu_both(terms: int) -> Coefficients:
-    """The sum of both."""
+    """The coefficients of `closed_forms.relu_both`, the sum of `relu_hidden` and `relu_output`."""
     return relu_hidden(terms) + relu_output(terms)
 
 

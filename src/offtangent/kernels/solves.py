@@ -177,7 +177,10 @@ class Iteration:
 
 
 def precondition(H: "Gram", watch: Watch | None) -> LowRank:
-    """Randomly pivoted Cholesky of K; what it leaves of the diagonal, on average, and the ridge are the shift."""
+    """A preconditioner FFᵀ + sI of conjugate gradients, F by randomly pivoted Cholesky of K.
+
+    The shift s is what F leaves of K's diagonal, on average, and the ridge.
+    """
     if watch is not None:
         watch("building the preconditioner")
     n = len(H)
@@ -193,6 +196,7 @@ def _columns(block: Rounded, X: Array, at: Array) -> Array:
 
 
 def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
+    """(K + ridge·I)⁻¹b of a Gram matrix, by Cholesky or conjugate gradients corrected with products in float64."""
     columns, shape = right_sides(b, len(H)), np.shape(b)
     if choose(H, method) == "cholesky":
         factor = factorise(H.dense())
@@ -216,6 +220,7 @@ def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch 
 
 
 def inverse_quadratics(H: "Gram", Y: Any, width: float, method: str | None, watch: Watch | None) -> tuple[Bracket, ...]:
+    """A bracket of yᵀH⁻¹y for each column of Y, certified where λ_min is proven from below."""
     Y = right_sides(Y, len(H))
     require(Y.any(axis=0).all(), "y is zero: yᵀH⁻¹y is 0 for any H.")
     if choose(H, method) == "cholesky":
@@ -300,6 +305,7 @@ def proven_floor(H: "Gram", watch: Watch | None) -> Floor:
 
 
 def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch: Watch | None) -> Spectrum:
+    """The eigenpairs of a Gram matrix, all or k of them, through the dense matrix or Lanczos on tiles."""
     n = len(H)
     if k is not None and not 1 <= k <= n:
         raise InputError(f"k={k}: a matrix of size {n} has between 1 and {n} eigenpairs.")

@@ -12,9 +12,9 @@ from offtangent.lab.statistics import Interval
 Kind = Literal["claim", "identity"]
 Reason = Literal["size", "data", "device"]
 WANTING: Mapping[Reason, str] = {
-    "size": "its sizes are too small",
-    "data": "its data are not here",
-    "device": "this device is not the one it takes",
+    "size": "it takes other sizes than these",
+    "data": "it takes data, or seeds, that are not here",
+    "device": "it takes another device than this one",
 }
 
 
@@ -195,7 +195,6 @@ class Claim:
         statement: str,
         measured: str,
         note: str = "",
-        inside: bool = True,
         hypotheses: Iterable[Hypothesis] = (),
         misprint: bool = False,
         identity: bool = False,
@@ -205,13 +204,15 @@ class Claim:
         given = all(one.given for one in hypotheses)
         if math.isnan(number):
             verdict, note = Verdict.FAILS, f"The measured value is not a number. {note}".strip()
-        elif unmet(hypotheses) or not inside:
+        elif unmet(hypotheses):
             verdict = Verdict.OUTSIDE
         elif holds:
             verdict = Verdict.HOLDS if given else Verdict.CONSTANTS
         else:
             verdict = Verdict.REFUTED if misprint else Verdict.FAILS
-            note = note if given else f"With larger constants this lies outside the hypothesis. {note}".strip()
+            note = (
+                note if given or misprint else f"With larger constants this lies outside the hypothesis. {note}".strip()
+            )
         kind: Kind = "identity" if identity else "claim"
         return cls(
             source, statement, measured, verdict, float(number), interval, expected, note, holds, hypotheses, kind

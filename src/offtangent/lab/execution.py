@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -38,7 +39,7 @@ from offtangent.lab.records import (
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Job, Outcome, Plan, plan, run
 from offtangent.lab.selection import check_profile, of_papers, select
-from offtangent.lab.store import Store, check_output
+from offtangent.lab.store import Store, check_output, clear_away
 from offtangent.lab.worker import Done, sharing_settings
 
 PAGE = "report.html"
@@ -105,7 +106,7 @@ class Run:
 
 
 def execute(
-    selectors: Sequence[str | Path] = (),
+    selectors: Sequence[str | Path] | str | Path = (),
     profile: str = "laptop",
     folder: str | Path = FOLDER,
     *,
@@ -121,8 +122,8 @@ def execute(
     do so under `if __name__ == "__main__":`, for they import it, too.
 
     Args:
-        selectors: Names of papers ("arora") or experiments ("arora/fig1"), globs, or files of your own; by default
-            all experiments of the papers.
+        selectors: Names of papers ("arora") or experiments ("arora/fig1"), globs, or files of your own, one or
+            several; by default all experiments of the papers.
         profile: "smoke" (seconds), "laptop" (minutes) or "paper" (a GPU).
         folder: Where results are kept and the report is written.
         on: "local", "processes:N", "dask:ADDRESS" or "slurm:PARTITION"; by default a process a core, and "local" on a
@@ -160,7 +161,7 @@ def execute(
     paths = [write_record(record, store.folder / "results") for record in records]
     judged = {outcome.experiment.name: judge(outcome.experiment, outcome.results) for outcome in outcomes}
     exhibits = [Exhibit(record, judged[record.name]) for record in records]
-    words = ["run", *selectors, "--profile", profile, "--out", folder, *(["--on", on] if on else [])]
+    words = ["run", *_several(selectors), "--profile", profile, "--out", folder, *(["--on", on] if on else [])]
     words += ["--fresh"] * fresh + ([] if timeout is None else ["--timeout", f"{timeout:g}"])
     facts = {"profile": profile, "executor": str(todo.placement), "command": _command(words)}
     page, _ = _write_page(todo.experiments, exhibits, store.folder, facts, hears)
@@ -168,7 +169,7 @@ def execute(
 
 
 def forecast(
-    selectors: Sequence[str | Path] = (),
+    selectors: Sequence[str | Path] | str | Path = (),
     profile: str = "laptop",
     folder: str | Path = FOLDER,
     *,
@@ -181,7 +182,7 @@ def forecast(
 
 
 def report_again(
-    folder: str | Path, selectors: Sequence[str | Path] = (), *, progress: Progress | None = None
+    folder: str | Path, selectors: Sequence[str | Path] | str | Path = (), *, progress: Progress | None = None
 ) -> tuple[Path | None, tuple[str, ...]]:
     """Write the report of an earlier run again, from its records and those that come with the package.
 
@@ -193,10 +194,11 @@ def report_again(
     Returns:
         The page, None where plotly is missing, and what had to be left out of it, in words.
     """
-    hears, folder = Shown() if progress is None else progress, Path(folder)
-    own = select([str(selector) for selector in selectors], of_papers()) if selectors else []
+    hears, folder, selectors = Shown() if progress is None else progress, Path(folder), _several(selectors)
+    own = select(selectors, of_papers()) if selectors else []
     known = {experiment.name: experiment for experiment in [*of_papers(), *own]}
     check_output(folder)
+    clear_away(folder)
     paths = sorted((folder / "results").glob("*.json"))
     if not paths:
         raise InputError(f"There are no results in {folder / 'results'}. Make some with: offtangent run --out {folder}")
@@ -228,8 +230,13 @@ def absences(todo: Plan) -> Iterator[str]:
             )
 
 
+def _several(selectors: Sequence[str | Path] | str | Path) -> list[str]:
+    """The selectors as texts; a single one would be taken for its letters."""
+    return [str(one) for one in ([selectors] if isinstance(selectors, str | Path) else selectors)]
+
+
 def _prepared(
-    selectors: Sequence[str | Path],
+    selectors: Sequence[str | Path] | str | Path,
     profile: str,
     folder: str | Path,
     *,
@@ -238,7 +245,7 @@ def _prepared(
     timeout: float | None,
 ) -> tuple[Plan, Store]:
     folder = Path(os.path.abspath(folder))  # whatever folder a user's file changes to
-    experiments = select([str(selector) for selector in selectors], of_papers())
+    experiments = select(_several(selectors), of_papers())
     check_profile(profile, experiments)
     store = Store.open(folder)
     # Dask's workers have the environment that they were started with. Where JAX was loaded it may be too late in here.
@@ -292,7 +299,8 @@ def _write_page(
     told = {**facts, "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
     chapters = _chapters(experiments, [*exhibits, *shipped])
     try:
-        return publish(chapters, folder / PAGE, told, [*lost, *faults]).resolve(), faults
+        page = publish(chapters, folder / PAGE, told, [*lost, *faults], partial(hears.tell, style="red"))
+        return page.resolve(), faults
     except ImportError as error:
         hears.tell(f"No report was written: {error}. Elsewhere: offtangent report {shown(folder)}")
         return None, faults

@@ -4,6 +4,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from offtangent._errors import InputError
+from offtangent._files import kind_of
 from offtangent.lab.costs import cores
 from offtangent.lab.fingerprints import Fingerprint
 
@@ -107,13 +109,16 @@ def checksums(names: Iterable[str | Path], beside: Path) -> dict[str, str]:
 
 
 def _of_file(path: Path) -> str:
-    if not path.is_file():
-        raise InputError(
-            f"datasets(cell) names {path}, and there is no such file. It names data sets of offtangent.data, or files "
-            "by their path from the experiment's folder."
-        )
-    stat = path.stat()
-    return _digest(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    wanted = "It names data sets of offtangent.data, or files by their path from the experiment's folder."
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:  # not there, in a folder that cannot be looked into, of letters no path has
+        missing = isinstance(error, FileNotFoundError)
+        why = "there is no such file" if missing else f"it cannot be looked at ({getattr(error, 'strerror', error)})"
+        raise InputError(f"datasets(cell) names {path}, and {why}. {wanted}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"datasets(cell) names {path}, and that is {kind_of(found.st_mode)}, not a file. {wanted}")
+    return _digest(path, found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 @cache

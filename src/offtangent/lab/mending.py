@@ -6,7 +6,7 @@ from pathlib import Path
 from offtangent.lab.executors import LOCAL, Placement
 from offtangent.lab.experiment import Experiment
 from offtangent.lab.naming import record_name
-from offtangent.lab.records import DamagedRecord, Record, read_record, record_of, write_record
+from offtangent.lab.records import DamagedRecord, Record, read_record, record_of, unchecked, write_record
 from offtangent.lab.results import Results
 from offtangent.lab.runner import Outcome, plan
 from offtangent.lab.store import Store
@@ -16,10 +16,11 @@ def read_or_remake(path: Path, experiments: Mapping[str, Experiment]) -> tuple[R
     """The record at DIR/results/NAME.json, and what a person must be told.
 
     One that is damaged is set aside and made again from DIR/cells, under the experiments' present keys. Where none of
-    its cells are there, it is None.
+    its cells are there, it is None. One of the first format is told, which has no checksum.
     """
     try:
-        return read_record(path, experiments), ""
+        record = read_record(path, experiments)
+        return record, "" if record.checked else unchecked(path)
     except DamagedRecord as fault:
         found = next(
             (

@@ -1,7 +1,7 @@
 """From records to a page: what every paper says, what was measured, and how it looks."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,18 +55,19 @@ def publish(
     chapters: Sequence[Chapter],
     path: Path,
     facts: Mapping[str, str],
-    faults: Sequence[str] = (),
+    faults: Sequence[str],
+    tell: Callable[[str], object],
 ) -> Path:
     """Write the report page and return its path. Needs plotly.
 
     Verdicts on records that came with the package are counted apart. `faults` tell of records that are left out, in
-    colour, before anything else.
+    colour, before anything else. `tell` hears of figures that could not be drawn, which the page says in their place.
     """
     counts: dict[bool, Counter[Verdict]] = {False: Counter(), True: Counter()}
     for exhibit in (one for chapter in chapters for _, exhibits in chapter.entries for one in exhibits):
         counts[exhibit.shipped].update(claim.verdict for claim in exhibit.judged.claims if claim.kind == "claim")
     anchors = _Anchors()
-    sections = [_chapter(chapter, anchors) for chapter in chapters]
+    sections = [_chapter(chapter, anchors, tell) for chapter in chapters]
     columns = ["verdict", "this run"] + (["at the papers' sizes, shipped"] if counts[True] else [])
     rows: list[list[Cell]] = [
         [Badge(v.value, KINDS[v]), counts[False][v], *([counts[True][v]] if counts[True] else [])]
@@ -91,22 +92,25 @@ def publish(
         except (OSError, ImportError):
             raise
         except Exception:  # something in a figure that plotly cannot write: without it, then
-            return write(replace(page, sections=[_sound(section) for section in page.sections]), path)
+            return write(replace(page, sections=[_sound(section, tell) for section in page.sections]), path)
 
 
-def _sound(section: Section) -> Section:
+def _sound(section: Section, tell: Callable[[str], object]) -> Section:
     """The section with a note in the place of every block that cannot be written."""
-    return replace(section, blocks=[_sound(one) if isinstance(one, Section) else _tried(one) for one in section.blocks])
+    blocks = [_sound(one, tell) if isinstance(one, Section) else _tried(one, tell) for one in section.blocks]
+    return replace(section, blocks=blocks)
 
 
-def _tried(block: Block) -> Block:
+def _tried(block: Block, tell: Callable[[str], object]) -> Block:
     try:
         render(Page("", "", [Section("", "", [block], "tried")]))
     except ImportError:
         raise
     except Exception as error:
         what = getattr(block, "title", getattr(block, "caption", ""))
-        return Note(f"“{what}” cannot be shown: {told(error)}", "bad")
+        fault = f"“{what}” cannot be shown: {told(error)}"
+        tell(fault)
+        return Note(fault, "bad")
     return block
 
 
@@ -144,19 +148,19 @@ def claims_table(claims: Sequence[Claim], caption: str) -> Table:
     return Table(caption, ["verdict", "source", "statement", "measured", "expected", "how"], rows)
 
 
-def _chapter(chapter: Chapter, anchors: _Anchors) -> Section:
+def _chapter(chapter: Chapter, anchors: _Anchors, tell: Callable[[str], object]) -> Section:
     anchor, sections = anchors.take(chapter.name), []
     for experiment, exhibits in chapter.entries:
         inner = anchors.take(f"{experiment.name}-experiment")
         parts = []
         for number, exhibit in enumerate(exhibits, start=1):
-            part = _part(experiment, exhibit)
+            part = _part(experiment, exhibit, tell)
             parts.append(replace(part, anchor=anchors.take(f"{experiment.name}-{number}")))
         sections.append(Section(experiment.title, experiment.about, parts, inner))
     return Section(chapter.title, chapter.lead, sections, anchor)
 
 
-def _part(experiment: Experiment, exhibit: Exhibit) -> Section:
+def _part(experiment: Experiment, exhibit: Exhibit, tell: Callable[[str], object]) -> Section:
     record, judged = exhibit.record, exhibit.judged
     results, origin = record.results, record.provenance
     again = f"offtangent run {experiment.name} --profile {results.profile}"
@@ -182,7 +186,9 @@ def _part(experiment: Experiment, exhibit: Exhibit) -> Section:
             cause = error.__cause__ or error
             if isinstance(cause, ImportError) and (cause.name or "").partition(".")[0] == "plotly":
                 raise cause from None  # there will be no page
-            blocks.append(Note(f"The figures could not be drawn: {what_it_said(error)}", "bad"))
+            fault = f"The figures could not be drawn: {what_it_said(error)}"
+            tell(f"{experiment.name}: {fault}")
+            blocks.append(Note(fault, "bad"))
         blocks.append(_settings(record))
     where = "GPU" if origin.backend == "gpu" else origin.backend.upper()
     lead = (
@@ -199,6 +205,8 @@ def _part(experiment: Experiment, exhibit: Exhibit) -> Section:
 def _of_code(record: Record, experiment: Experiment, again: str) -> Iterator[Note]:
     """What a reader must know of the code behind these numbers; in colour only where they are not today's."""
     known = record.origin
+    if not record.checked:
+        yield Note("This record is without a checksum: it cannot be known whether it was changed.", "warn")
     if known and not known.exact:
         yield Note(
             f"The source had been changed after commit {known.commit}: its code is not known exactly.", "neutral"

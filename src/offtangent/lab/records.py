@@ -9,6 +9,7 @@ first format have none; the checksums of the shipped ones stand in results/meta/
 a megabyte stays in its cell's file, and the record names it by the cell's key and the checksum of its numbers.
 """
 
+import contextlib
 import hashlib
 import json
 import math
@@ -73,6 +74,7 @@ class Record:
     results: Results
     keys: tuple[str, ...] = ()  # of the cells' files, in the results' order, where they are known
     origin: Origin | None = None  # of a shipped record
+    checked: bool = True  # whether it is known to be as it was written: those of the first format have no checksum
 
     @property
     def kinds(self) -> list[str]:
@@ -141,12 +143,12 @@ def write_record(record: Record, folder: Path) -> Path:
 
 
 def read_record(path: Path, experiments: Mapping[str, Experiment]) -> Record:
-    """Read one back. Its experiment is looked up by name among those given: a file never says what code to run.
+    """Read a record from its file. Its experiment is looked up by name: a file never says what code to run.
 
     Raises `DamagedRecord` where it is not as it was written, or where large variables are not in DIR/cells.
     """
     try:
-        content = _checked(path)
+        content, checked = _checked(path)
         name = content["experiment"]
         if name not in experiments:
             raise InputError(
@@ -163,15 +165,15 @@ def read_record(path: Path, experiments: Mapping[str, Experiment]) -> Record:
         )
         keys = tuple(cell.get("key", "") for cell in content["cells"])
         results = Results(content["profile"], pairs, content["complete"])
-        return Record(name, Provenance(**content["provenance"]), results, keys)
+        return Record(name, Provenance(**content["provenance"]), results, keys, checked=checked)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
         raise DamagedRecord(f"{path} is no record of results ({type(error).__name__}: {error}).") from None
 
 
-def _checked(path: Path) -> dict[str, Any]:
-    """A record's JSON, its checksum compared."""
+def _checked(path: Path) -> tuple[dict[str, Any], bool]:
+    """A record's JSON, and whether a checksum, its own or one that came with the package, says that it is unchanged."""
     raw = bytes(read_regular(path, ((b"}", 1), (b"}\n", 2), (b"}\r\n", 3))))
     tail = len(SUM) + 64 + len(END)
     body, rest = raw[:-tail], raw[-tail:]
@@ -186,7 +188,14 @@ def _checked(path: Path) -> dict[str, Any]:
         raise DamagedRecord(f"{path} is damaged: it has lost its checksum.")
     if summed and content["format"] == 1:
         raise DamagedRecord(f"{path} is damaged: it is of a format without a checksum, and has one.")
-    return dict(content)
+    return dict(content), summed or hashlib.sha256(raw).hexdigest() in _shipped_checksums()
+
+
+def _shipped_checksums() -> set[str]:
+    """Those of the records that came with the package."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return {*json.loads(read_regular(committed_records()[0].parent / "meta" / "checksums.json")).values()}
+    return set()
 
 
 def _from_cell(cell: Mapping[str, Any], store: Store, path: Path) -> dict[str, Any]:
@@ -231,6 +240,11 @@ def too_large(results: Results) -> str:
 def read_shipped(path: Path, experiments: Mapping[str, Experiment]) -> Record:
     """A record that came with the package, with what is known of the code that made it."""
     return replace(read_record(path, experiments), origin=origin_of(path))
+
+
+def unchecked(path: Path) -> str:
+    """What a person is told of a record that nothing vouches for."""
+    return f"{path} is without a checksum, as the first format was: it cannot be known whether it was changed."
 
 
 def shipped_fault(path: Path) -> str:

@@ -169,6 +169,8 @@ class Results(Generic[C]):
         Returns:
             The numbers, in the order of the cells; counts and truth values as numbers of double precision.
         """
+        if not self.pairs:
+            raise InputError(f"There are no results to make a table of {name!r} of.")
         found = np.stack([(data[name].sel(at) if at else data[name]).values for _, data in self.pairs], axis=1)
         return found if np.issubdtype(found.dtype, np.floating) else found.astype(np.float64)
 

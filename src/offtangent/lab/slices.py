@@ -47,7 +47,7 @@ def combine(*slices: ModuleType) -> Combined:
     >>> from offtangent.papers.nichani.constructions import lemma1, lemma2
     >>> PROFILES, CELLS, cells, run, claims, draw, cost = combine(lemma1, lemma2)
     >>> list(CELLS), len(list(cells(PROFILES["smoke"])))
-    (['Sparse', 'Dense'], 12)
+    (['Sparse', 'Dense'], 18)
     """
     names = list(dict.fromkeys(name for one in slices for name in one.PROFILES))
     homes: dict[str, tuple[ModuleType, type]] = {}

@@ -105,7 +105,7 @@ class Store:
             raise InputError(
                 f"The output folder {folder} cannot be written ({error.strerror}). Choose another with --out."
             ) from None
-        _clear(folder)
+        clear_away(folder)
         return cls(folder)
 
     def path(self, key: str) -> Path:
@@ -194,7 +194,7 @@ def _unreadable(path: Path, why: str | None) -> InputError:
     )
 
 
-def _clear(folder: Path) -> None:
+def clear_away(folder: Path) -> None:
     """Remove what runs left that were killed, and nothing of a run that is alive."""
     for place in (folder, folder / "results", folder / "damaged"):
         clear_leftovers(place)

@@ -21,8 +21,8 @@ LEVEL = 0.99
 class Sweep(Generic[C]):
     """Results along one field of their cells, from `Results.sweep`.
 
-    Every claim is given in `words`: `source`, `statement` and, if there is something to say, `note`; `inside=False`
-    where the theorem's hypothesis is not met, `misprint=True` for a statement that is refuted as printed. What was
+    Every claim is given in `words`: `source`, `statement` and, if there is something to say, `note`; the statement's
+    `hypotheses`, `misprint=True` where it is refuted as printed, `identity=True` where it follows by algebra. What was
     `measured` is put together from what the number is and where it was measured, unless `measured` is given, too.
     Tables are named by their variable or given as numbers, one row a seed and one column a cell.
 

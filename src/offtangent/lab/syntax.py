@@ -67,6 +67,7 @@ def never_run(node: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]] | None:
 
 
 def texts_in(node: ast.AST | None) -> list[str]:
+    """The words of a text, or of all texts in a tuple, list or set; nothing for other syntax."""
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
         return [text for part in node.elts for text in texts_in(part)]
     return node.value.split() if isinstance(node, ast.Constant) and isinstance(node.value, str) else []

@@ -99,7 +99,7 @@ def cholesky_floor(A: Float[np.ndarray, "n n"], factor: tuple[np.ndarray, bool] 
 
     If the factorisation runs to its end, λ_min(A − σI) ≥ −γ tr(A), γ = (n+2)ε/(1 − (n+2)ε) (Rump 2006). σ is tried
     at nine tenths of an estimate, which inverse iteration on `factor` (the `cholesky_factor` of A) finds, then at less.
-    Time n³/3 for each trial.
+    Where none of three trials succeeds, it is a `Floor` of 0 that proves nothing. Time n³/3 for each trial.
     """
     n, trace = len(A), float(np.trace(A))
     gamma = (n + 2) * EPS / (1 - (n + 2) * EPS)
@@ -181,6 +181,7 @@ def factorise(A: Float[np.ndarray, "n n"]) -> tuple[np.ndarray, bool]:
 
 
 def singular(n: int, reason: str) -> InputError:
+    """The refusal of a matrix that has no inverse in floating point, with why that is known."""
     return InputError(
         f"The {n} × {n} matrix is singular to rounding ({reason}): A⁻¹ means nothing here. Add a ridge, for "
         "example Gram(kernel, X, ridge=1e-6), or look at the whole curve of ridges with "

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
+    from offtangent.report import axes as axes
+    from offtangent.report import page as page
+    from offtangent.report import text as text
     from offtangent.report.figures import Figure as Figure
     from offtangent.report.figures import line as line
     from offtangent.report.figures import new_plot as new_plot
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
     from offtangent.report.measured import power as power
     from offtangent.report.measured import series as series
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "figures": "Figure new_plot line points",
-        "measured": "finished power series",
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "figures": "Figure new_plot line points",
+            "measured": "finished power series",
+        },
+    )

@@ -65,6 +65,7 @@ def style(plot: Plot, *, x: str, y: str, log_x: bool = False, log_y: bool = Fals
 
 
 def graph_objects() -> Any:
+    """The part of plotly that makes figures, or an ImportError that says how to install it."""
     try:
         import plotly.graph_objects
     except ImportError as error:

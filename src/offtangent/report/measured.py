@@ -61,6 +61,8 @@ def power(plot: Plot, x: ArrayLike, exponent: float, *, through: float, name: st
     array([2., 1.])
     """
     sizes = np.asarray(x, dtype=float)
+    if sizes.ndim != 1 or not len(sizes):
+        raise InputError(f"x has shape {sizes.shape}: expected a vector of at least one size, x₀ first.")
     return line(plot, sizes, through * (sizes / sizes[0]) ** exponent, name=name, colour=colour, dash="dot")
 
 

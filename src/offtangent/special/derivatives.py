@@ -13,6 +13,7 @@ from jaxtyping import Array
 
 
 def relu(z: Array) -> Array:
+    """max(z, 0), with the sub-gradient 1{z ≥ 0} under autodiff."""
     # Autodiff of this form gives 1{z ≥ 0}, the papers' sub-gradient (jax.nn.relu gives 0 at 0); written with
     # z < 0 so that a NaN passes through instead of becoming 0.
     return jnp.where(z < 0, 0, z)
@@ -23,25 +24,30 @@ def _step(z: Array) -> Array:
 
 
 def relu_derivative(order: int, z: Array) -> Array:
+    """1{z ≥ 0}, of order 1; the higher ones are no functions."""
     assert order == 1
     return _step(z)
 
 
 def relu3(z: Array) -> Array:
+    """max(z, 0)³/6."""
     return relu(z) ** 3 / 6
 
 
 def relu3_derivative(order: int, z: Array) -> Array:
+    """max(z, 0)²/2, max(z, 0) and 1{z ≥ 0}, of orders 1 to 3."""
     if order == 3:
         return _step(z)
     return relu(z) ** (3 - order) / math.factorial(3 - order)
 
 
 def quadratic(z: Array) -> Array:
+    """z²."""
     return z**2
 
 
 def quadratic_derivative(order: int, z: Array) -> Array:
+    """2z, 2, and then 0."""
     return 2 * z if order == 1 else jnp.full_like(z, 2.0 if order == 2 else 0.0)
 
 
@@ -68,18 +74,22 @@ def logistic_derivative(order: int, z: Array) -> Array:
 
 
 def tanh(z: Array) -> Array:
+    """The hyperbolic tangent."""
     return jnp.tanh(z)
 
 
 def tanh_derivative(order: int, z: Array) -> Array:
+    """2^{n+1} s^(n)(2z), since tanh z = 2s(2z) − 1 for the sigmoid s."""
     return 2.0 ** (order + 1) * logistic_derivative(order, 2 * z)
 
 
 def softplus(z: Array) -> Array:
+    """log(1 + e^z)."""
     return jax.nn.softplus(z)
 
 
 def softplus_derivative(order: int, z: Array) -> Array:
+    """The sigmoid, and its derivatives of order n − 1."""
     return jax.nn.sigmoid(z) if order == 1 else logistic_derivative(order - 1, z)
 
 
@@ -97,26 +107,32 @@ def _normal_cdf_derivative(order: int, z: Array) -> Array:
 
 
 def erf(z: Array) -> Array:
+    """The error function."""
     return jax.lax.erf(z)
 
 
 def erf_derivative(order: int, z: Array) -> Array:
+    """2·2^{n/2} Φ^(n)(√2 z), since erf z = 2Φ(√2 z) − 1."""
     return 2 * math.sqrt(2.0**order) * _normal_cdf_derivative(order, math.sqrt(2) * z)
 
 
 def gelu(z: Array) -> Array:
+    """zΦ(z), with the distribution function Φ of N(0, 1)."""
     return z * _normal_cdf(z)
 
 
 def gelu_derivative(order: int, z: Array) -> Array:
+    """zΦ^(n)(z) + nΦ^(n−1)(z), by Leibniz."""
     lower = _normal_cdf(z) if order == 1 else _normal_cdf_derivative(order - 1, z)
     return jnp.clip(z, -40, 40) * _normal_cdf_derivative(order, z) + order * lower
 
 
 def sin(z: Array) -> Array:
+    """The sine."""
     return jnp.sin(z)
 
 
 def sin_derivative(order: int, z: Array) -> Array:
+    """The derivatives cos z, −sin z, −cos z, sin z, and again."""
     value = jnp.cos(z) if order % 2 else jnp.sin(z)
     return -value if order % 4 in (2, 3) else value

@@ -14,11 +14,13 @@ MOST = 30  # beyond it factorials leave float32
 
 
 def check_order(order: int) -> None:
+    """Refuse an order that is no whole number between 0 and 30."""
     if isinstance(order, bool) or not hasattr(order, "__index__") or not 0 <= order <= MOST:
         raise InputError(f"order={order!r}: a Taylor expansion has an order between 0 and {MOST}, a whole number.")
 
 
 def check_function(f: object) -> None:
+    """Refuse what is no function of parameters and inputs."""
     if not callable(f):
         raise InputError(
             f"f is {a_kind(f)}: expected a function f(params, x). The parameters come second, the inputs last."
@@ -48,6 +50,7 @@ def check_like(params: Any, params0: Any) -> None:
 
 
 def check_some(params0: Any) -> None:
+    """Refuse parameters without a floating-point number in them: there is nothing to expand in."""
     require(
         any(map(eqx.is_inexact_array, jax.tree.leaves(params0))),
         "The parameters to expand around hold no array of floating-point numbers: give expand(f, params, order) "

@@ -18,6 +18,7 @@ import jax
 from jaxtyping import Array, Float, PyTree
 
 from offtangent._checks import check_finite
+from offtangent._types import IdentityHash
 from offtangent.networks import TwoLayer
 from offtangent.taylor.checks import check_function, check_like, check_order, check_outputs, check_some
 from offtangent.taylor.two_layer import TwoLayerExpansion
@@ -37,7 +38,7 @@ class TaylorModel(Protocol):
     def __call__(self, params: Any, x: Any, /) -> Array: ...
 
 
-class Expansion(eqx.Module):
+class Expansion(IdentityHash, eqx.Module):
     """The Taylor polynomial of f around `origin`; `model(params, x)` is the sum of `model.terms(params, x)`.
 
     A pytree; jit, grad and vmap as you would f itself. Leaves of the parameters that hold no floating-point numbers
@@ -47,9 +48,6 @@ class Expansion(eqx.Module):
     f: Network
     origin: PyTree
     order: int = eqx.field(static=True)
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit(model) asks for it
-    __eq__ = object.__eq__
 
     def terms(self, params: PyTree, x: PyTree) -> tuple[Float[Array, "n *k"], ...]:
         """f^{(0)}, …, f^{(order)}, each with the shape of f's output."""

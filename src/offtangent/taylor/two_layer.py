@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from offtangent._types import IdentityHash
 from offtangent.networks import TwoLayer
 from offtangent.networks.two_layer import check_batch, check_displacement
 from offtangent.taylor.checks import check_like
 
 
-class OnInputs(eqx.Module):
+class OnInputs(IdentityHash, eqx.Module):
     """The expansion on fixed inputs: a function of the parameters alone, with its coefficients kept."""
 
     X: Float[Array, "n d"]
@@ -27,9 +28,6 @@ class OnInputs(eqx.Module):
     start: Float[Array, " n"]  # f^{(0)}
     coefficients: tuple[Float[Array, "n h"], ...]  # of orders 1, 2, …; of one half where the other's are the opposite
     paired: bool = eqx.field(static=True)
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit(model) asks for it
-    __eq__ = object.__eq__
 
     def terms(self, W: Float[Array, "d m"]) -> tuple[Float[Array, " n"], ...]:
         """f^{(0)}, …, f^{(order)}. Time O(ndm), memory O(nm)."""
@@ -52,16 +50,13 @@ class OnInputs(eqx.Module):
         return [p - m for p, m in zip(plus, minus, strict=True)]
 
 
-class TwoLayerExpansion(eqx.Module):
+class TwoLayerExpansion(IdentityHash, eqx.Module):
     """The Taylor polynomial of a two-layer network; `on(X)` is the same on fixed inputs, several times faster."""
 
     net: TwoLayer
     origin: Float[Array, "d m"]
     order: int = eqx.field(static=True)
     paired: bool = eqx.field(static=True)  # whether neurons r and r + m/2 are equal, with opposite signs, at the origin
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
 
     @classmethod
     def of(cls, net: TwoLayer, origin: Float[Array, "d m"], order: int) -> "TwoLayerExpansion":

@@ -23,6 +23,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from offtangent._arguments import check_function, check_positive
 from offtangent._checks import check_key, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
+from offtangent._types import IdentityHash
 
 Strength = float | int | Float[Array | np.ndarray, "*b"]  # λ, or one for each set of weights in a batch
 Term = tuple[Callable[..., Array], Strength | optax.Schedule]  # a regulariser R and its λ
@@ -147,11 +148,8 @@ class RegularisedLoss(eqx.Module):
         return total
 
 
-class _Part(eqx.Module):
+class _Part(IdentityHash, eqx.Module):
     """A function with arrays in it."""
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit asks for it
-    __eq__ = object.__eq__
 
 
 class _Init(_Part):

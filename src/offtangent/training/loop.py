@@ -79,6 +79,7 @@ def train(
     steps: int,
     batch: int | None = None,
     key: Key[Array, ""] | None = None,
+    shuffle: bool = True,
     record: Mapping[str, Callable[[Any], Array]] | None = None,
     record_at: Int[np.ndarray, "t"] | None = None,
     checkpoint: Checkpoint | None = None,
@@ -107,7 +108,9 @@ def train(
         steps: The number of steps; zero looks at the initial parameters only.
         batch: The number of rows that a step sees, drawn without replacement within an epoch (a rest that does not
             fill a batch is left out until the next shuffle). Without it every step sees all of them.
-        key: The JAX key that draws the batches; it is needed with `batch`.
+        key: The JAX key that draws the batches; it is needed with `batch`, where they are shuffled.
+        shuffle: Whether the batches of every epoch are drawn anew. If not, they are the rows in their order, the same
+            ones in every epoch, and a rest that does not fill a batch is never seen.
         record: Quantities to be recorded, functions of the parameters by name.
         record_at: The steps k before which they are evaluated; `steps` itself is the end.
         checkpoint: A `training.loop.Checkpoint(path)`: the state is written there from time to time, and a later call
@@ -131,6 +134,7 @@ def train(
     >>> run.losses.round(3).tolist(), float(run.params[0])
     ([10.0, 2.5, 0.625], 1.5)
     """
+    key = jax.random.key(0) if key is None and not (batch and shuffle) else key  # all rows, or rows in order: no draws
     _check(objective, params, X, y, optimiser, steps, batch, key, record, record_at, checkpoint, precision, progress)
     n = len(X)
     _warn_beyond_capacity(objective, n)
@@ -140,7 +144,6 @@ def train(
     X, y = (jnp.asarray(rows, jax.tree.leaves(params)[0].dtype) for rows in (X, y))
     check_finite("X", X)
     check_finite("y", y)
-    key = jax.random.key(0) if key is None else key  # full batches draw nothing
 
     with jax.default_matmul_precision(precision):
         carry = _Carry(params, optimiser.init(params), _buffers(record, params, len(at)))
@@ -152,14 +155,13 @@ def train(
         def arguments(done: int) -> tuple[Any, ...]:
             ks = np.arange(done, done + BLOCK)
             slot = np.where(ks <= steps, slots[np.minimum(ks, steps)], -1)
-            return objective, optimiser, record, carry, X, y, key, batch, ks, slot, np.asarray(steps)
+            return objective, optimiser, record, carry, X, y, key, batch, ks, slot, np.asarray(steps), shuffle
 
         if checkpoint is not None:
             print_ = _identity(arguments(0), steps, at, precision)
             if checkpoint.path.exists():
                 carry, losses, done = load(checkpoint.path, print_, carry)
         resumed_at, saved = min(done, steps), time.monotonic()
-
         while done < steps + 1:  # the last "step" only looks at the final parameters
             carry, block = _block(*arguments(done))
             stop = min(done + BLOCK, steps + 1)
@@ -207,9 +209,10 @@ def _block(
     ks: Int[Array | np.ndarray, "b"],
     slots: Int[Array | np.ndarray, "b"],
     steps: Int[Array | np.ndarray, ""],
+    shuffle: bool,
 ) -> tuple[_Carry, Float[Array, "b *k"]]:
     ks, slots, steps = jnp.asarray(ks), jnp.asarray(slots), jnp.asarray(steps)
-    part = _batches(key, len(X), batch, ks, steps)
+    part = _batches(key, len(X), batch, ks, steps, shuffle)
 
     def write(carry: _Carry, slot: Array) -> _Carry:
         values = {name: f(carry.params) for name, f in record.items()}
@@ -245,14 +248,20 @@ def _block(
     return jax.lax.fori_loop(0, chunks, chunk, (carry, losses))
 
 
-def _batches(key: Array, n: int, batch: int | None, ks: Array, steps: Array) -> Int[Array, "b rows"] | None:
+def _batches(
+    key: Array, n: int, batch: int | None, ks: Array, steps: Array, shuffled: bool
+) -> Int[Array, "b rows"] | None:
     """The rows of every step's batch: a slice of its epoch's shuffle, of those epochs that the steps up to the end see.
+
+    Unless they are shuffled, of the rows as they stand.
 
     Made before the steps, so that these have no branch for the first one of an epoch.
     """
     if batch is None:
         return None
     per_epoch = n // batch
+    if not shuffled:
+        return (ks % per_epoch)[:, None] * batch + jnp.arange(batch)
     first = ks[0] // per_epoch
     seen = jnp.minimum(ks[-1], steps) // per_epoch - first + 1
 

@@ -52,7 +52,7 @@ def planted(ours=0.1, theirs=1.0, epochs=400, spread=0.01):
 
 
 def verdicts(results):
-    return [claim.verdict for claim in fig2.claims(results) if claim.verdict != "not testable at this size"]
+    return [claim.verdict for claim in fig2.claims(results) if claim.verdict != "not run here"]
 
 
 @pytest.mark.usefixtures("one_grid")
@@ -96,8 +96,10 @@ def test_methods_with_fewer_seeds_than_the_resnet_are_compared_too():
             pairs.append((cell, data))
         else:
             pairs.append((replace(cell, seeds=2), data.isel(seed=slice(2))))
-    cheap = tuple((cell, data * 0.5 if cell.method == "2layer (NTK)" else data) for cell, data in pairs)
-    assert len(verdicts(Results("paper", cheap))) == 5
+    cheap = tuple(
+        (cell, data.assign(test=data["test"] * 0.5) if cell.method == "2layer (NTK)" else data) for cell, data in pairs
+    )
+    assert verdicts(Results("paper", cheap)) == ["holds", "fails", "holds"]
 
 
 def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
@@ -115,13 +117,22 @@ def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
 
 
 def test_all_of_the_paper_s_statements_hold_where_they_are_planted():
-    assert verdicts(planted()) == ["holds"] * 5
+    assert verdicts(planted()) == ["holds"] * 3
     assert len(fig2.draw(planted())) == 1
 
 
 def test_another_method_below_the_threshold_would_be_found_out():
-    assert verdicts(planted(theirs=0.6)) == ["holds", "fails", "holds", "fails", "holds"]
-    assert verdicts(planted(theirs=0.6, epochs=40)) == ["holds", "fails", "holds"]
+    assert verdicts(planted(theirs=0.6)) == ["holds", "fails", "holds"]
+
+
+def test_with_fewer_epochs_than_the_paper_s_the_resnet_and_the_kernels_are_judged_at_the_largest_n():
+    """Kernels have their minimum in closed form; other networks might do better with more epochs."""
+    assert verdicts(planted(epochs=40)) == ["holds", "holds"]
+    assert verdicts(planted(theirs=0.6, epochs=40)) == ["holds", "fails"]
+    assert verdicts(planted(ours=0.8, epochs=40)) == ["fails", "holds"]
+    told = fig2.claims(planted(epochs=40))
+    assert [claim.verdict for claim in told].count("not run here") == 2
+    assert all("N = 2000" in claim.measured for claim in told if claim.value is not None)
 
 
 @pytest.mark.parametrize(("least", "verdict"), [(1.9, "holds"), (0.05, "fails")])
@@ -137,59 +148,41 @@ def test_another_method_on_the_edge_of_its_grid_leaves_the_only_one_open():
     edge = np.full((3, 2, 3), 5.0)
     edge[2, 0] = (1.99, 2.0, 2.01)
     pairs = tuple((cell, trained(edge, edge) if cell.method == "2layer" else data) for cell, data in planted())
-    assert verdicts(Results("paper", pairs)) == ["holds", "outside the hypothesis"] * 2 + ["outside the hypothesis"]
+    assert verdicts(Results("paper", pairs)) == ["holds", "outside the hypothesis", "outside the hypothesis"]
 
 
 def test_a_resnet_that_learns_nothing_would_be_found_out():
-    assert verdicts(planted(ours=0.8)) == ["fails", "holds", "fails"]
+    assert verdicts(planted(ours=0.8)) == ["fails", "holds", "holds"]
 
 
 def test_a_resnet_that_another_method_beats_would_be_found_out():
-    assert verdicts(planted(ours=0.5, theirs=0.4)) == ["holds", "fails", "holds", "fails", "fails"]
+    assert verdicts(planted(ours=0.5, theirs=0.4)) == ["holds", "fails", "fails"]
 
 
-def test_the_paper_s_thousand_samples_are_judged_for_its_own_target_and_epochs_alone():
-    def at_a_thousand(results):
-        return [claim.verdict for claim in fig2.claims(results) if "with 1000 samples" in claim.statement]
-
-    assert at_a_thousand(planted()) == ["holds", "holds"]
-    assert at_a_thousand(planted(epochs=40)) == ["not testable at this size"] * 2
-    later = tuple((replace(cell, target="later"), data) for cell, data in planted())
-    assert at_a_thousand(Results("paper", later)) == []
+def test_the_n_is_the_paper_s_whatever_suits_best():
+    """At 500 the others are worst, at 2000 the ResNet is best; neither is looked for."""
+    results = planted(ours={500: 0.6, 1000: 0.3, 2000: 0.2}, theirs={500: 3.0, 1000: 1.2, 2000: 0.5})
+    judged = [claim for claim in fig2.claims(results) if claim.value is not None]
+    assert [claim.verdict for claim in judged] == ["holds"] * 3
+    assert all("N = 1000" in claim.measured for claim in judged)
 
 
 def only(pairs):
-    return [claim for claim in fig2.claims(Results("paper", pairs)) if "only method" in claim.statement]
+    return [claim for claim in fig2.claims(Results("paper", pairs)) if "no other method" in claim.statement]
 
 
-def test_the_only_method_is_looked_for_where_all_methods_ran():
-    (claim,) = only(
-        tuple(pair for pair in planted() if not (pair[0].method == "2layer (NTK)" and pair[0].samples > 500))
-    )
-    assert "N = 500" in claim.measured
-
-
-def test_where_a_method_was_not_run_the_only_one_is_so_of_the_others_alone():
+def test_where_a_method_was_not_run_nothing_is_said_of_all_others():
     pairs = tuple((cell, data) for cell, data in planted() if cell.method != "2layer (NTK)")
-    early = next((replace(cell, samples=250), data) for cell, data in planted() if cell.method == "2layer (NTK)")
-    missing, some = only((*pairs, early))
-    assert (missing.verdict, some.verdict) == ("not testable at this size", "holds")
-    assert "2layer (NTK): not run at the N" in missing.note
-    assert some.statement.endswith("of 8 that were run there")
+    (missing,) = only(pairs)
+    assert missing.verdict == "not run here"
+    assert "2layer (NTK): not run at this N" in missing.note
 
 
 def test_the_resnet_is_below_the_threshold_where_all_of_its_interval_is():
-    """At N = 500 its mean of 0.6 is below kα² = 0.72, but seeds are so far apart that the interval is not."""
-    results = planted(ours={500: 0.6, 1000: 0.3, 2000: 0.2}, spread={500: 0.4, 1000: 0.01, 2000: 0.01})
+    """Its mean of 0.6 is below kα² = 0.72, but seeds are so far apart that the interval is not."""
+    results = planted(ours=0.6, spread=0.4)
     (first,) = [claim for claim in fig2.claims(results) if "below kα² = 0.72" in claim.statement]
-    assert first.verdict == "holds"
-    assert "N = 1000" in first.measured
-
-
-def test_the_only_method_is_looked_for_at_the_n_where_the_others_are_worst():
-    (claim,) = only(planted(theirs={500: 0.9, 1000: 1.2, 2000: 0.5}).pairs)
-    assert claim.verdict == "holds"
-    assert "N = 1000" in claim.measured
+    assert first.verdict == "fails"
 
 
 def test_nothing_is_judged_by_a_network_on_the_edge_of_its_grid():
@@ -200,7 +193,7 @@ def test_nothing_is_judged_by_a_network_on_the_edge_of_its_grid():
     for grid in (edge, gap):
         pairs = tuple((cell, trained(grid, grid) if cell.method == "3resnet" else data) for cell, data in planted())
         outside = "outside the hypothesis"
-        assert verdicts(Results("paper", pairs)) == [outside, "holds", outside, "holds", outside]
+        assert verdicts(Results("paper", pairs)) == [outside, "holds", outside]
 
 
 def test_a_ratio_of_one_that_is_not_tolerated_would_be_found_out():

@@ -44,10 +44,9 @@ def test_hand_built_networks_are_judged_and_descents_in_few_dimensions_shown(smo
     assert kinds == {
         BUILT: {"holds"},
         COPIES: {"holds"},
-        "Appendix A.1, Figure 3": {"outside the hypothesis"},
-        "Appendix A.1, Rademacher complexity": {"holds"},
+        "Appendix A.1, Figure 3": {"outside the hypothesis", "not run here"},
     }
-    assert len(claims) == 3 + 3 + 2  # what SGD cannot find is not said of more epochs than the paper's
+    assert len(claims) == 3 + 3  # what SGD cannot find is not said of more epochs than the paper's
     assert len(norms.draw(smoke)) == 2 * 2 + 1
     for profile in norms.PROFILES.values():
         assert all(norms.cost(cell).flops > 0 and norms.cost(cell).bytes > 0 for cell in norms.cells(profile))
@@ -82,7 +81,7 @@ def test_a_run_that_is_not_complete_has_claims_and_figures(smoke):
 
 def test_what_a_smaller_search_than_the_paper_s_does_not_find_is_told_and_not_judged(printed):
     found = [claim for claim in norms.claims(printed) if claim.source == SGD]
-    assert [str(claim.verdict) for claim in found] == ["outside the hypothesis"] * 3
+    assert [str(claim.verdict) for claim in found] == ["outside the hypothesis"] * 2 + ["not run here"]
     assert found[0].met
     assert found[1].met
 
@@ -96,12 +95,6 @@ def test_norms_are_looked_for_among_networks_with_more_epochs_too(printed):
         if cell.epochs > 400 and (data["train"] <= error).any()
     )
     assert f"m = 64, twice 600 epochs, 2 seeds a width: {ratio:.3g} (" in norm.note
-    assert norm.value <= ratio
-    pairs = tuple(
-        (cell, data * (0.01 if getattr(cell, "epochs", 0) > 400 else 1)) for cell, data in printed.where(norms.Descent)
-    )
-    (norm,) = (claim for claim in norms.claims(Results("smoke", pairs)) if NORM in claim.statement)
-    assert not norm.met
 
 
 def times(name, factor):
@@ -112,7 +105,6 @@ def times(name, factor):
     ("kind", "fault", "source"),
     [
         (norms.Built, times("error", 1.0) | times("overlap", 0.5), COPIES),
-        (norms.Descent, {"gap": lambda _, data: data["gap"] + 100}, "Appendix A.1, Rademacher complexity"),
         (norms.Built, times("exact", 1.3), BUILT),
         (norms.Built, {"norm_change": lambda _, data: data["norm_change"] + 1e-6}, COPIES),
         (norms.Built, {"output_change": lambda _, data: data["output_change"] + 1e-6}, COPIES),
@@ -148,10 +140,7 @@ def test_a_small_norm_alone_refutes_nothing(printed):
     def small_where_large(_, data):
         return data["norm"].where(data["train"] <= 0.12, 1.0)
 
-    def none(_, data):  # or the Rademacher bound notices
-        return data["gap"] * 0
-
-    assert faults.changed(norms, printed, norms.Descent, norm=small_where_large, gap=none) == set()
+    assert faults.changed(norms, printed, norms.Descent, norm=small_where_large) == set()
 
 
 def test_without_a_small_training_error_norms_are_not_judged(printed):
@@ -160,7 +149,7 @@ def test_without_a_small_training_error_norms_are_not_judged(printed):
         for cell, data in printed
     )
     told = [claim for claim in norms.claims(Results("smoke", pairs)) if NORM in claim.statement]
-    assert [str(claim.verdict) for claim in told] == ["not testable at this size"]
+    assert [str(claim.verdict) for claim in told] == ["not run here"]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +170,22 @@ def test_a_test_error_is_judged_where_it_refutes_or_where_the_search_was_whole(p
     assert [str(claim.verdict) for claim in found] == verdicts
 
 
+def searched(printed, ratio, *, widest=100_000, epochs=400, first=100, best_rate=4.0):
+    """The paper's search, and networks with more epochs: `ratio` times the hand-built norm at one rate of the grid."""
+    _, data = next(pair for pair in printed if type(pair[0]) is norms.Descent)
+    one = data.isel(rate=[0, 0, 0]).assign_coords(rate=[2.0, 4.0, 8.0])
+    fits = (one["rate"] == best_rate) & (one["decay"] == 0) & (one["norm"] == one["norm"])
+    one = one.assign(train=(one["train"] * 0 + 1).where(~fits, 0.005), norm=one["norm"] * 0 + 13.8 * ratio)
+    cell = norms.Descent(40, 5000, 200, 400, (2.0,), (0.0,), norms.ONE, 1)
+    pairs = (
+        (cell, data),
+        (replace(cell, width=widest, epochs=epochs), data),
+        (replace(cell, epochs=2000, first=first), one),
+    )
+    (found,) = (claim for claim in norms.claims(Results("paper", pairs)) if NORM in claim.statement)
+    return found
+
+
 @pytest.mark.parametrize(
     ("ratio", "widest", "epochs", "verdict"),
     [
@@ -192,16 +197,20 @@ def test_a_test_error_is_judged_where_it_refutes_or_where_the_search_was_whole(p
     ],
 )
 def test_a_norm_within_the_hand_built_ones_own_range_is_comparable(printed, ratio, widest, epochs, verdict):
-    _, data = next(pair for pair in printed if type(pair[0]) is norms.Descent)
-    data = data.assign(norm=data["norm"] * 0 + 13.8 * ratio, train=data["train"] * 0 + 0.005)
-    cell = norms.Descent(40, 5000, 200, 400, (2.0,), (0.0,), norms.ONE, 1)
-    pairs = (cell, data), (replace(cell, width=widest, epochs=epochs), data)
-    (found,) = (claim for claim in norms.claims(Results("paper", pairs)) if NORM in claim.statement)
+    found = searched(printed, ratio, widest=widest, epochs=epochs)
     assert str(found.verdict) == verdict
     assert found.value == pytest.approx(ratio)
 
 
-def test_the_gap_is_measured_in_units_of_twice_the_rademacher_bound(smoke):
+def test_norms_are_judged_on_new_seeds_and_inside_the_grid(printed):
+    """The rule came after the first record, and rested on networks at the edge of a grid."""
+    assert searched(printed, 1.3, first=0).verdict == "not run here"
+    edge = searched(printed, 1.3, best_rate=8.0)
+    assert edge.verdict == "not run here"
+    assert "on the edge of its grid" in edge.note
+
+
+def test_the_rademacher_bound_is_told_in_units_of_twice_itself(smoke):
     """Twice 2‖W‖_F/√N, and `norm` is ‖W‖_F/√d: network by network."""
     pairs = smoke.where(norms.Descent, epochs=40).pairs
     largest = -math.inf
@@ -209,8 +218,8 @@ def test_the_gap_is_measured_in_units_of_twice_the_rademacher_bound(smoke):
         for gap, norm in zip(data["gap"].values.ravel(), data["norm"].values.ravel(), strict=True):
             if math.isfinite(gap) and norm > 0:
                 largest = max(largest, gap / (2 * 2 * norm * math.sqrt(cell.dim) / math.sqrt(cell.samples)))
-    (told,) = [one for one in norms.claims(Results("smoke", pairs)) if one.source.endswith("Rademacher complexity")]
-    assert told.value == pytest.approx(largest, rel=1e-9)
+    first, *_ = norms.claims(Results("smoke", pairs))
+    assert f"at most {largest:.2g} of 2 · 2‖W‖_F/√N" in first.note
 
 
 def test_a_network_on_the_edge_of_its_grid_is_told_to_be_there(printed):

@@ -1,6 +1,5 @@
 """Theorem 2 of Allen-Zhu & Li at the smallest size; wrong numbers are found out."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,11 +28,15 @@ changed = partial(faults.changed, theorem2)
 
 def test_no_claim_fails_and_every_point_says_whether_it_is_inside(smoke):
     claims = theorem2.claims(smoke)
-    assert {claim.verdict for claim in claims} == {"holds", "outside the hypothesis", "refuted as printed"}
-    points = [claim for claim in claims if claim.source == "Theorem 2" and "d = 100000" not in claim.statement]
-    assert len(points) == 2 * 3
-    inside = [claim.statement.split(":")[0] for claim in points if claim.verdict == "holds"]
-    assert inside == ["d = 12, N = 3", "d = 24, N = 5"]  # (√d/log d)⁴ = 3.8 and 5.6
+    told = {"holds", "outside the hypothesis", "refuted as printed", "not run here"}
+    assert {claim.verdict for claim in claims} == told
+    growth, *points = [claim for claim in claims if claim.source == "Theorem 2"]
+    assert {claim.verdict for claim in points} == {"outside the hypothesis"}
+    judged = [claim.statement.split(":")[0] for claim in points]
+    assert judged == [f"d = {dim}, N = {n}" for dim in (12, 24) for n in (60, 160)]
+    assert growth.verdict == "not run here"
+    for inside in ("d = 12, N = 3: ", "d = 24, N = 5: ", "d = 100000, N = 5: "):  # (√d/log d)⁴ = 3.8 and 5.6
+        assert inside in growth.note
     assert [claim.verdict for claim in claims].count("refuted as printed") == 1
     assert len(theorem2.draw(smoke)) == 2 + 3
     assert all(theorem2.cost(cell).flops > 0 and theorem2.cost(cell).bytes > 0 for cell, _ in smoke)
@@ -82,8 +85,6 @@ def scaled(name, factor):
         (theorem2.Regression, {"slack": lambda _, data: data["slack"] - 1.0}, "Lemma E.2"),
         (theorem2.Regression, scaled("largest", 100.0), "Theorem 2, its proof"),
         (theorem2.Regression, scaled("best", 1e-3), "Theorem 2, its proof"),
-        (theorem2.Regression, scaled("error", 1e-3), "Theorem 2"),
-        (theorem2.Inside, scaled("error", 1e-3), "Theorem 2"),
     ],
 )
 def test_wrong_numbers_would_be_found_out(smoke, kind, fault, source):
@@ -156,15 +157,50 @@ def test_a_kernel_is_judged_by_the_proof_as_long_as_twice_the_memorising_norm_is
     assert len(planted(0.5, root)) == judged
 
 
-def test_a_few_samples_in_a_dimension_that_the_proof_does_not_reach_are_shown_and_not_judged(smoke):
-    """At d = 1000 Lemma E.3's constants allow no sample; at d = 100 000 they allow the five that there are."""
-    ((cell, data),) = smoke.where(theorem2.Inside).pairs
-    wrong = data.assign(error=data["error"] * 1e-3)
-    found = {}
-    for dim in (1000, cell.dim):
-        claims = theorem2.claims(Results("smoke", ((replace(cell, dim=dim), wrong),)))
-        found[dim] = [str(claim.verdict) for claim in claims if claim.source == "Theorem 2"]
-    assert found == {1000: ["outside the hypothesis"], 100_000: ["fails"]}
+def regression(dim, errors, *, first=100, samples=(100, 1000, 4000)):
+    """Errors over α² at every N, for two seeds a hundredth apart, spread over four outputs."""
+    cell = theorem2.Regression("gaussian", dim, 4, 0.3, samples, 2, first)
+    each = 0.3**2 * np.outer([0.995, 1.005], errors)
+    axes = ("seed", "n")
+    data = {"error": ((*axes, "output"), np.repeat(each[:, :, None] / 4, 4, axis=2)), "best": (axes, each)}
+    held = {"largest": ((*axes, "output"), np.zeros((2, len(samples), 4))), "slack": (axes, np.ones((2, len(samples))))}
+    return cell, xr.Dataset(data | held).assign(coefficient=0.1).assign_coords(n=list(samples))
+
+
+def growth(*pairs):
+    old = regression(12, (4, 4, 4), first=0), regression(20, (4, 4, 4), first=0)
+    (found, *_) = [one for one in theorem2.claims(Results("paper", (*old, *pairs))) if one.source == "Theorem 2"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "power", "verdict"),
+    [
+        ((4, 0.1, 0.1), (4, 4, 4), np.log(4) / np.log(20 / 12), "holds with constants 1"),
+        ((4, 0.1, 0.1), (4, 4, 0.1), 0.0, "fails"),  # from 1000 on in both: it does not grow
+        ((4, 0.1, 0.1), (4, 0.1, 0.1), np.log(0.1) / np.log(20 / 12), "fails"),
+        ((4, 4, 0.1), (4, 4, 4), None, "not run here"),  # N ends too early in the larger dimension
+        ((4, 4, 4), (4, 4, 4), None, "not run here"),
+    ],
+)
+def test_the_samples_that_kernels_need_have_to_grow_like_d_to_the_half_k(small, large, power, verdict):
+    found = growth(regression(12, small), regression(20, large))
+    assert found.verdict == verdict
+    assert found.value == (None if power is None else pytest.approx(power))
+
+
+def test_the_growth_is_judged_on_seeds_that_came_after_the_first_record():
+    old = regression(12, (4, 0.1, 0.1), first=0), regression(20, (4, 4, 4), first=0)
+    (found, *_) = [one for one in theorem2.claims(Results("paper", old)) if one.source == "Theorem 2"]
+    assert found.verdict == "not run here"
+    assert "least power is 2.71" in found.note
+
+
+def test_new_seeds_are_other_samples():
+    few = {first: theorem2.Regression("gaussian", 8, 4, 0.3, (20,), 1, first) for first in (0, 1)}
+    both = theorem2.run(theorem2.Regression("gaussian", 8, 4, 0.3, (20,), 2))["error"].values
+    for first, cell in few.items():
+        np.testing.assert_array_equal(theorem2.run(cell)["error"].values[0], both[first])
 
 
 def test_the_target_is_the_printed_one_and_seeds_and_draws_differ():

@@ -31,7 +31,39 @@ def test_theorem_61_and_all_that_follows_hold(smoke: Results) -> None:
     assert "fails" not in found.values()
     examples = {f"Example 6.{k}" for k in (1, 2, 3, 4)}
     held = {source for source, verdict in found.items() if verdict == "holds"}
-    assert {"Theorem 6.1", "Theorem 6.1, proof", "Corollary 6.2", "Theorem 5.1", "Remark 5.1", *examples} <= held
+    assert {"Theorem 6.1", "Theorem 6.1, proof", "Corollary 6.2", "Lemma E.1", "Remark 5.1", *examples} <= held
+    assert found["Section 6, sample size"] == "holds with constants 1"
+    assert found["Theorem 5.1"] == "not testable at this size"  # its bound says something for ten samples alone
+
+
+def test_what_follows_by_algebra_is_an_identity_and_odd_powers_are_named(smoke: Results) -> None:
+    claims = section6.claims(smoke)
+    assert {claim.source for claim in claims if claim.kind == "identity"} == {
+        "Section 6, before Corollary 6.2",
+        "Remark 5.1, one pair {x, −x}",
+    }
+    (odd,) = [claim for claim in claims if claim.source == "Theorem 6.1, p = 5, d = 5"]
+    assert "largest odd power above 1 = 5, asked 0" in odd.conditions
+
+
+def test_lemma_e1_would_fail_for_another_kernel_and_is_not_run_on_results_without_it(smoke: Results) -> None:
+    """With half of H∞ in its place B is no longer the larger, and both sides change places."""
+    order = smoke.where(section6.Order)
+    halved = Results("smoke", tuple((cell, found.assign(ratio=2 * found.ratio)) for cell, found in order))
+    assert verdicts(halved)["Lemma E.1"] == "fails"
+    assert verdicts(smoke.where(section6.Labels))["Lemma E.1"] == "not run here"
+
+
+def test_one_sample_that_misses_the_bound_counts_though_most_of_its_labels_keep_it(smoke: Results) -> None:
+    """The labels of one sample are no independent trials: samples are counted, not labels."""
+
+    def wrong(found: xr.Dataset) -> xr.Dataset:
+        return found.assign(test_loss=xr.where(found.label == "p=2", 1.0, found.test_loss))
+
+    labels = smoke.where(section6.Labels, samples=300)
+    told = section6.claims(Results("smoke", (*smoke.where(section6.Labels, samples=100), *changed(labels, wrong))))
+    (claim,) = [claim for claim in told if claim.source == "Theorem 5.1"]
+    assert claim.verdict == "fails"
 
 
 def test_the_printed_square_root_is_refuted_and_odd_powers_are_outside(smoke: Results) -> None:
@@ -99,7 +131,7 @@ def test_a_missing_cell_leaves_the_other_claims_standing(smoke: Results) -> None
         less = Results("smoke", smoke.pairs[:gone] + smoke.pairs[gone + 1 :], complete=False)
         assert len(section6.claims(less)) >= 15
         assert len(section6.draw(less)) == 3
-    assert section6.claims(Results("smoke", ())) == []
+    assert [claim.source for claim in section6.claims(Results("smoke", ()))] == ["Lemma E.1"]
     assert section6.draw(Results("smoke", ())) == []
 
 

@@ -111,16 +111,40 @@ def test_every_row_names_its_order_and_nodes_and_what_was_drawn(smoke_orders):
     found = list(orders.claims(smoke_orders))
     assert len({claim.statement for claim in found}) == len(found)
     assert all("centred nodes" in claim.statement or "shifted by 0.5" in claim.statement for claim in found)
-    means = [claim for claim in found if "E_z" in claim.statement or "neither growing" in claim.statement]
+    means = [claim for claim in found if "E_z" in claim.statement]
     assert len(means) == 3 + 6  # the next term's for shifted nodes, the k-th for both
     assert all("mean over z± in closed form" in claim.measured for claim in means)
     assert not any("draws of z±" in claim.measured for claim in means)
+    assert [claim for claim in found if claim.kind == "identity"] == means
+
+
+def test_what_holds_by_algebra_is_an_identity_and_every_exponent_a_claim(signs):
+    """Lemma 11's constants leave room for hundreds: its exponents are what can be wrong."""
+    found = list(coupling.claims(signs))
+    exact = [claim.source for claim in found if claim.kind == "identity"]
+    assert exact == 2 * ["Section 3", "Section 3", "Section 3", "Lemma 11(b)", "Lemma 11(a)"]
+    assert all("slope" in claim.measured for claim in found if claim.kind == "claim")
+
+
+def test_an_initialisation_beyond_equation_4_is_outside_the_hypothesis(signs):
+    wide = Results("smoke", tuple((cell, data.assign(initial=3 * data["initial"])) for cell, data in signs))
+    told = {claim.verdict for claim in coupling.claims(wide) if claim.statement.startswith(("f^L", "f^Q "))}
+    assert told == {"outside the hypothesis"}
+    assert not any(claim.source == "eq. (4)" for claim in coupling.claims(signs))
 
 
 def test_a_mean_of_the_k_th_or_next_term_that_grew_would_be_found_out(terms):
     right = [(cell, data) for cell, data in terms if cell.shift == 0.5]
     wrong = [(cell, data.assign(mean=data["mean"] * cell.pairs**0.1)) for cell, data in right]
+    assert {claim.kind for claim in failing(wrong)} == {"identity"}
     assert len(failing(wrong)) == 2
+
+
+def test_a_k_th_term_that_grew_as_drawn_would_be_found_out(terms):
+    """The exact mean over z± does not see it."""
+    wrong = [(cell, data.assign(size=data["size"] * cell.pairs**0.1)) for cell, data in terms if cell.shift == 0.5]
+    k = terms[0][0].order
+    assert any(f"f^({k}) = O(1)" in claim.statement and claim.kind == "claim" for claim in failing(wrong))
 
 
 def failing(pairs):

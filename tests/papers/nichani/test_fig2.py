@@ -21,10 +21,10 @@ def smoke():
     return Results("smoke", tuple((cell, fig2.run(cell)) for cell in cells))
 
 
-def test_no_claim_fails_half_are_tested_and_curves_fall_through_the_level(smoke):
+def test_no_claim_fails_and_curves_fall_through_the_level(smoke):
     verdicts = [claim.verdict for claim in fig2.claims(smoke)]
-    assert Verdict.FAILS not in verdicts
-    assert verdicts.count(Verdict.HOLDS) * 2 >= len(verdicts) == 2
+    assert set(verdicts) <= {Verdict.HOLDS, Verdict.UNTESTABLE}
+    assert len(verdicts) == 3
     for _, data in smoke:
         losses = data["test"].values
         assert (losses[:, 0] > fig2.LEVEL).all()
@@ -117,15 +117,26 @@ def invented(power, *, tilt=0.0):
     return Results("paper", tuple(pairs))
 
 
-@pytest.mark.parametrize(("power", "verdicts"), [(1.5, "HH"), (2.0, "HH"), (2.5, "HF"), (3.2, "FF")])
+WORDS = {"H": Verdict.HOLDS, "F": Verdict.FAILS, "R": Verdict.REFUTED}
+
+
+@pytest.mark.parametrize(("power", "verdicts"), [(1.5, "HRH"), (2.0, "HHH"), (2.5, "HRF"), (3.2, "FRF")])
 def test_each_power_of_d_gets_its_verdicts(power, verdicts):
-    fewer, roughly = fig2.claims(invented(power, tilt=0.02))
-    assert fewer.value == pytest.approx(power, abs=0.02)
-    assert [fewer.verdict, roughly.verdict] == [Verdict.HOLDS if one == "H" else Verdict.FAILS for one in verdicts]
+    """Slower than d³, roughly d², which has two sides, and no faster than d²."""
+    claims = fig2.claims(invented(power, tilt=0.02))
+    assert claims[0].value == pytest.approx(power, abs=0.02)
+    assert [claim.verdict for claim in claims] == [WORDS[one] for one in verdicts]
+
+
+def test_what_was_found_instead_of_the_square_is_said():
+    roughly = fig2.claims(invented(1.5, tilt=0.02))[1]
+    assert f"n grows more slowly, like d^{roughly.value:.2f}, [1.4" in roughly.note
 
 
 def test_a_slope_that_could_be_either_is_not_judged():
-    assert fig2.claims(invented(2.5, tilt=0.4))[0].verdict == Verdict.UNTESTABLE
+    assert {claim.verdict for claim in fig2.claims(invented(2.5, tilt=0.4))} == {Verdict.UNTESTABLE}
+    low = fig2.claims(invented(1.5, tilt=0.5))
+    assert [claim.verdict for claim in low] == [Verdict.HOLDS, Verdict.UNTESTABLE, Verdict.HOLDS]
 
 
 def test_a_level_that_is_crossed_at_two_dimensions_alone_is_not_judged():
@@ -137,7 +148,6 @@ def test_a_level_that_is_crossed_at_two_dimensions_alone_is_not_judged():
         assert {claim.verdict for claim in claims} == {Verdict.UNTESTABLE}
         assert all(text in claim.note for claim in claims)
         assert text in fig2.draw(found)[0].caption
-    assert "Tested in profile paper" in fig2.claims(low)[0].note
 
 
 def test_one_dimension_where_the_level_is_not_crossed_leaves_the_claim_open_and_the_slope_of_the_others_told():

@@ -20,7 +20,7 @@ def smoke():
 
 def test_no_claim_fails_and_most_are_tested(smoke):
     verdicts = [claim.verdict.value for claim in spectrum.claims(smoke)]
-    assert set(verdicts) == {"holds", "outside the hypothesis", "not testable at this size"}
+    assert set(verdicts) <= {"holds", "outside the hypothesis", "not run here"}
     assert verdicts.count("holds") > 0.8 * len(verdicts)
 
 

@@ -166,3 +166,49 @@ def test_no_start_finds_nothing(starts):
     ):
         with pytest.raises(InputError, match=f"starts={starts}: it must be a whole number of at least 1"):
             call()
+
+
+def enumerated(A, g, length, directions=180):
+    """The largest ‖Aσ(g + g′)‖ for two outputs: every direction of a fine grid, every set of neurons that are on.
+
+    For a direction and a set it is convex: what is on takes max(μc_j, −g_j), what is off goes to zero if it is above.
+    """
+    best = 0.0
+    for angle in np.linspace(0, 2 * np.pi, directions, endpoint=False):
+        c = A.T @ np.array([np.cos(angle), np.sin(angle)])
+        for chosen in itertools.product((False, True), repeat=len(g)):
+            on = np.array(chosen)
+            left = length**2 - (np.maximum(g[~on], 0) ** 2).sum()
+            least = np.maximum(-g[on], 0)
+            if left < (least**2).sum():
+                continue
+            low, high = 0.0, 1.0
+            while (np.maximum(high * c[on], -g[on]) ** 2).sum() < left and high < 1e6:
+                high *= 2
+            for _ in range(50):
+                middle = (low + high) / 2
+                fits = (np.maximum(middle * c[on], -g[on]) ** 2).sum() <= left
+                low, high = (middle, high) if fits else (low, middle)
+            step = np.maximum(low * c[on], -g[on])
+            if (step**2).sum() <= left + 1e-9:
+                best = max(best, float(c[on] @ (g[on] + step)))
+    return best
+
+
+@pytest.mark.parametrize("length", [0.5, 1.0, 3.0, 10.0])
+def test_the_search_by_direction_finds_what_enumeration_finds(length):
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        A, g = rng.standard_normal((2, 6)) / np.sqrt(6), rng.standard_normal(6)
+        found, step = worst_relu(A, g, length, starts=16, by_direction=True)
+        assert np.linalg.norm(step) <= length * (1 + 1e-9)
+        assert found == pytest.approx(np.linalg.norm(A @ np.maximum(g + step, 0)))
+        assert found >= (1 - 1e-2) * enumerated(A, g, length)
+        assert found >= (1 - 1e-3) * worst_relu(A, g, length, starts=16)[0]
+
+
+def test_at_large_radii_the_search_by_direction_finds_more_than_the_local_one():
+    rng = np.random.default_rng(1)
+    A, g = rng.standard_normal((4, 2000)) / np.sqrt(2000), rng.standard_normal(2000)
+    local, better = (worst_relu(A, g, 40.0, starts=3, by_direction=one)[0] for one in (False, True))
+    assert better > 1.2 * local

@@ -10,6 +10,7 @@ from offtangent.networks import TwoLayer
 from offtangent.theory.arora.widths import (
     deviation_bound,
     gram_deviation_bound,
+    initial_loss_bound,
     initial_output_bound,
     initial_residual_bound,
     required_width,
@@ -49,6 +50,40 @@ def test_the_initial_residual_keeps_its_bound_for_every_label(squared_outputs, d
     worst = np.sqrt(N) + np.sqrt(squared_outputs)
     assert (worst <= initial_residual_bound(N, SCALE, delta=delta)).mean() >= 1 - delta
     assert initial_residual_bound(N, 0.0, delta=delta) == pytest.approx(np.sqrt(N))
+
+
+@pytest.fixture(scope="module")
+def initial_losses():
+    """Φ(W(0)) of the same networks for labels ±1, from outputs, not from the square of their length."""
+    X = np.random.default_rng(0).standard_normal((N, 4)).astype(np.float32)
+    X = jnp.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+    y = jnp.asarray([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+
+    def one(key):
+        net = TwoLayer.gaussian(dim=4, width=7, scale=1.0, key=key)
+        return jnp.sum((y - net(net.origin, X)) ** 2) / 2
+
+    return np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), 4000)), np.float64)
+
+
+def test_the_mean_of_the_initial_loss_is_half_n_and_half_of_nk2_over_2(initial_losses):
+    """E Φ(W(0)) = n/2 + nκ²/4 at κ = 1: below δ times the bound, which would be missed at less than 3/4 of it."""
+    standard_error = initial_losses.std(ddof=1) / np.sqrt(len(initial_losses))
+    assert abs(initial_losses.mean() - 0.75 * N) <= 4 * standard_error
+    assert initial_losses.mean() <= 0.5 * initial_loss_bound(N, 1.0, delta=0.5)
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.1, 0.5])
+def test_the_initial_loss_keeps_its_bound_as_often_as_promised(initial_losses, delta):
+    assert (initial_losses <= initial_loss_bound(N, 1.0, delta=delta)).mean() >= 1 - delta
+
+
+def test_the_initial_loss_is_at_most_n_over_delta_for_every_scale_of_eq_1():
+    assert initial_loss_bound(3, 0.0, delta=0.5) == 3.0
+    assert initial_loss_bound(3, 1.0, delta=0.25) == 12.0
+    assert all(initial_loss_bound(7, scale, delta=0.1) <= 70 for scale in (0.0, 0.01, 0.5, 1.0))
+    with pytest.raises(InputError, match="κ is zero or positive"):
+        initial_loss_bound(7, -0.1, delta=0.1)
 
 
 def test_the_numbers_are_those_worked_out_by_hand():

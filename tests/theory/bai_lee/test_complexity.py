@@ -18,8 +18,10 @@ from offtangent.theory.bai_lee.complexity import (
     feature_term,
     input_spread,
     matrix_rademacher,
+    sphere_spread_bound,
+    widest_gap_weights,
 )
-from offtangent.theory.bai_lee.expressivity import column_norm
+from offtangent.theory.bai_lee.expressivity import column_norm, quadratic_part
 
 
 def network(width, *, dim=3, paired=True, seed=0):
@@ -145,6 +147,39 @@ def test_the_complexity_is_what_ascent_within_the_ball_finds(paired):
     assert np.mean(found) >= 0.98 * complexity
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_weights_that_fit_signs_best_reach_the_supremum(paired):
+    """V-A8 by loops: moving away from it in the ball only loses."""
+    net, X, signs = network(6, paired=paired), unit(7), np.array([1.0, -1, 1, 1, -1, 1, -1])
+    W = widest_gap_weights(net, X, signs, norm=1.5)
+    assert column_norm(W) == pytest.approx(1.5, rel=1e-12)
+    tops = [max(np.linalg.eigvalsh(A)[-1], 0.0) for A in feature_matrices(net, X, signs)]
+
+    def value(V):
+        return float(np.mean(signs * quadratic_part(net, V, X)))
+
+    assert value(W) == pytest.approx(1.5**2 / 2 * math.sqrt(np.mean(np.square(tops))), rel=1e-6)
+    rng = np.random.default_rng(3)
+    for size in (0.01, 0.3, 10.0):
+        other = W + size * rng.standard_normal(W.shape)
+        assert value(1.5 / column_norm(other) * other) < value(W)
+
+
+def test_weights_for_inputs_that_no_neuron_sees_are_zero():
+    net = network(4)
+    blind = TwoLayer(-jnp.abs(net.W0), net.a, net.activation, paired=True)
+    assert not widest_gap_weights(blind, np.abs(unit(5)), np.ones(5), norm=1.0).any()
+
+
+@pytest.mark.parametrize(("n", "dim"), [(8, 4), (40, 4), (60, 20), (600, 20)])
+def test_the_spread_of_the_sphere_is_below_its_bound_and_not_far(n, dim):
+    found = expected_input_spread(lambda key: sphere(n, dim, key=key), draws=200, key=jax.random.key(n))
+    bound = sphere_spread_bound(n, dim)
+    assert found.value + 4 * found.error < bound < 1.4 * found.value
+    lengths = np.linalg.norm(np.random.default_rng(0).standard_normal((400_000, dim)), axis=1)
+    assert math.sqrt((1 + math.sqrt(dim / n)) ** 2 + 1 / n) / bound == pytest.approx(lengths.mean(), rel=2e-3)
+
+
 def test_lemma_5_bounds_the_loss_of_the_quadratic_model():
     """V-A8: the logistic loss, its supremum over the ball by ascent, all signs of six inputs.
 
@@ -201,6 +236,9 @@ def test_the_steps_of_theorem_6_bound_the_feature_term_one_after_the_other():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
+        (lambda: widest_gap_weights(network(4), unit(5), np.ones(4), norm=1.0), "signs has shape"),
+        (lambda: widest_gap_weights(network(4), unit(5), np.zeros(5), norm=1.0), "±1"),
+        (lambda: sphere_spread_bound(0, 4), "n"),
         (lambda: feature_term(network(4), unit(13)), "too many to try"),
         (lambda: feature_term(network(4), unit(13), draws=1, key=jax.random.key(0)), "draws=1"),
         (lambda: feature_term(network(4), unit(3)).complexity(0.0), "norm=0"),

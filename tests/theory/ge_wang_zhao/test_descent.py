@@ -2,10 +2,16 @@
 
 import math
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from offtangent._errors import InputError
-from offtangent.theory.ge_wang_zhao.descent import algorithm1_settings, theorem4
+from offtangent.networks import QuadraticNet
+from offtangent.theory import QuadraticRisk
+from offtangent.theory.ge_wang_zhao.descent import algorithm1_settings, theorem4, theorem4_as_printed
+from offtangent.training.perturbed import find_stationary
 
 LOG_3200 = 8.070906088787819  # 7 log 2 + 2 log 5
 GIVEN = {
@@ -87,3 +93,73 @@ def test_numbers_outside_theorem_4_are_refused(wrong, text):
 def test_more_samples_than_quadratic_forms_have_no_theorem4():
     with pytest.raises(InputError, match="samples=50: 2 inputs have 3 quadratic forms"):
         theorem4(samples=50, dim=2, width=6, smallest=1, radius=1, label=1, start=1, epsilon=0.1)
+
+
+@pytest.fixture
+def standard_promotion():
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def parallel(angle):
+    """Two unit inputs at an angle, with labels 2 and −2: what `theorem4_as_printed` speaks of."""
+    return np.array([[1.0, 0.0], [math.cos(angle), math.sin(angle)]]), np.array([2.0, -2.0])
+
+
+@pytest.mark.parametrize("angle", [0.05, 0.4, 1.2])
+def test_the_pair_that_refutes_theorem_4_as_printed_has_the_numbers_of_its_proof(angle):
+    """σ = ‖M(0)‖ = sin θ and f(0) = 1, by the tensors and matrices written out."""
+    X, y = parallel(angle)
+    squares = np.stack([np.outer(x, x).ravel() for x in X], axis=1)
+    assert np.linalg.svd(squares, compute_uv=False)[-1] == pytest.approx(math.sin(angle), rel=1e-9)
+    M = -sum(label * np.outer(x, x) for x, label in zip(X, y, strict=True)) / 2
+    assert np.abs(np.linalg.eigvalsh(M)).max() == pytest.approx(math.sin(angle), rel=1e-9)
+    found = theorem4_as_printed(angle)
+    chosen = theorem4(samples=2, dim=2, width=6, smallest=math.sin(angle), radius=1, label=2, start=1, epsilon=0.5)
+    assert found.settings.gradient > chosen.settings().gradient  # of ε, where the proof takes the smaller ε′
+    assert found.ratio == np.mean(y**2) / 4 / 0.5
+
+
+@pytest.mark.usefixtures("standard_promotion")
+@pytest.mark.parametrize(("angle", "c"), [(0.1, 1.0), (0.5, 1.0), (0.2, 0.5)])
+def test_where_it_is_proven_to_stay_algorithm_1_returns_the_saddle(angle, c):
+    found = theorem4_as_printed(angle, c=c)
+    assert found.stays
+    with jax.enable_x64(True):
+        X, y = parallel(angle)
+        gamma = math.sin(angle) * 0.5**0.5 / 2  # (σ²ε/nd)^½
+        risk = QuadraticRisk.of(QuadraticNet(2, 6), X, y, gamma=gamma)
+        zero = jnp.zeros((2, 6))
+        for seed in range(3):
+            end = find_stationary(risk, zero, found.settings, most=found.settings.wait + 10, key=jax.random.key(seed))
+            assert bool(end.returned)
+            assert not np.asarray(end.params).any()
+        assert float(end.loss) == pytest.approx(1.0)
+
+
+def test_the_way_down_from_the_saddle_stays_within_its_bounds():
+    """A whole wait of plain descent, from the longest perturbation along the steepest way down."""
+    found, angle = theorem4_as_printed(0.5), 0.5
+    X, y = parallel(angle)
+    gamma, signs = math.sin(angle) * 0.5**0.5 / 2, np.repeat([1.0, -1.0], 3)
+    M = -(np.outer(X[0], X[0]) - np.outer(X[1], X[1]))
+    W = np.zeros((2, 6))
+    W[:, 0] = found.settings.radius * np.linalg.eigh(M)[1][:, 0]
+    longest, gained = 0.0, 0.0
+    for _ in range(found.settings.wait):
+        seen = X @ W
+        q = (seen**2) @ signs
+        W = W - found.settings.rate * (X.T @ ((q - y)[:, None] * seen) / 2 * signs + gamma * W)
+        q = ((X @ W) ** 2) @ signs
+        longest = max(longest, np.linalg.norm(W))
+        gained = max(gained, -np.mean(q * (q - 2 * y)) / 4 - gamma / 2 * np.sum(W**2))
+    assert found.settings.radius < longest <= found.length
+    assert 0 < gained <= found.gain
+
+
+def test_wide_angles_are_not_proven_and_angles_out_of_range_are_refused():
+    assert not theorem4_as_printed(1.5).stays
+    assert not theorem4_as_printed(0.5, c=1e-3).stays
+    for angle in (0.0, -0.1, 2.0):
+        with pytest.raises(InputError, match="angle"):
+            theorem4_as_printed(angle)

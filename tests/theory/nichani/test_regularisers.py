@@ -15,7 +15,7 @@ from offtangent.special.sphere import polynomial_dimension
 from offtangent.taylor import expand
 from offtangent.theory.bai_lee.penalties import penalty
 from offtangent.theory.bai_lee.signs import in_float64
-from offtangent.theory.nichani.choice import regulariser_choice
+from offtangent.theory.nichani.choice import regulariser_choice, sample_needs
 from offtangent.theory.nichani.covariance import FeatureCovariance
 from offtangent.theory.nichani.regularisers import R1, R2, R3, R4, RandomisedR1, Stacked
 
@@ -249,3 +249,11 @@ def test_of_no_free_directions_r1_is_the_whole_form_and_r2_zero(paired):
     held = jnp.asarray(W, net.W0.dtype)
     assert float(R1.of(sigma, 0)(held)) == pytest.approx(float(np.sum(W * sigma.apply(W))), rel=1e-4)
     assert float(R2.of(sigma, 0)(held)) == 0
+
+
+def test_remark_1_a_dense_target_has_rank_d_and_the_quadratic_ntk_then_needs_d_times_what_the_ntk_does():
+    """With K = d the bound of Bai & Lee is d² · d^k, that of the NTK d · d^k: f_Q alone is then the worst of three."""
+    low, dense = sample_needs(30, 2, 1), sample_needs(30, 2, 30)
+    assert (low.joint, low.tangent) == (900.0, 27_000.0)
+    assert low.quadratic == low.joint
+    assert dense.quadratic == pytest.approx(30 * dense.tangent)

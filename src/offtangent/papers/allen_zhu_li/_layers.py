@@ -151,6 +151,49 @@ def one_by_one(
     return _dataset(found).assign({f"alone_{name}": table for name, table in alone.data_vars.items()})
 
 
+def one_budget(
+    problems: list[_methods.Problem], *, width: int, epochs: int, looks: int, precision: str, refined: bool = False
+) -> xr.Dataset:
+    """The first layer and then the second, with one rate and one decay for both and half of the epochs for each."""
+    nets, rows = _methods.together("3resnet", problems, width)
+    origin, weights, signals = _origin(nets), _methods.initial(nets), _signals(problems)
+    X, y = rows["train"]
+    each = max(epochs // 2, 1)
+    first, seen = _First(nets), _Seen(_of_both, nets, *signals)
+
+    def train_both(rates: tuple[float, ...], decays: tuple[float, ...]) -> dict[str, np.ndarray]:
+        W = _methods.trained_grid(first, origin.W, weights.W, (X, y), rates, decays, each, precision).params
+        second = _OnGrid(nets, W)
+        history = _methods.trained_grid(
+            second,
+            origin.V,
+            weights.V,
+            (X, y),
+            rates,
+            decays,
+            each,
+            precision,
+            record={"seen": lambda V: seen(Hidden(W, V))},
+            looks=looks,
+        )
+        params = Hidden(W, history.params)
+        with jax.default_matmul_precision("highest"):
+            tables = {part: _methods.errors(nets, params, *rows[part]) for part in ("choose", "test")}
+        return tables | {"seen": np.moveaxis(history.records["seen"], 0, -1)}
+
+    return _dataset(_methods.searched(train_both, _methods.RATES["3resnet"], refined))
+
+
+class _OnGrid(eqx.Module):
+    """½ E‖out − y‖² of stacked second layers, each on the first layer of its own rate and decay, which is held."""
+
+    nets: ResNet
+    held: Float[Array, "r w s d1 m"]
+
+    def __call__(self, V: Array, X: Float[Array, "n s d"], y: Float[Array, "n s k"]) -> Float[Array, "r w s"]:
+        return 0.5 * _methods.stacked(self.nets, Hidden(self.held, V), X, y)
+
+
 def _origin(nets: ResNet) -> Hidden:
     return Hidden(jnp.zeros_like(nets.W0), jnp.zeros_like(nets.V0))
 
@@ -177,4 +220,5 @@ WAYS: dict[str, Callable[..., xr.Dataset]] = {
     "together": together,
     "together, decay on W": partial(together, on_first=True),
     "layer by layer": one_by_one,
+    "layer by layer, one budget": one_budget,
 }

@@ -21,11 +21,13 @@ from jaxtyping import Array, Float, Int
 from offtangent.data.hierarchy import Hierarchy, Parities, parity_hierarchy
 from offtangent.kernels import empirical_conjugate
 from offtangent.kernels.layered import layered_ntk
+from offtangent.lab.hypotheses import Hypothesis
 from offtangent.networks import FullyConnected, ResNet
 from offtangent.networks.resnet import Hidden
 from offtangent.papers.allen_zhu_li import _regressions
 from offtangent.training import search, train
 from offtangent.training.grids import Bounded, Search, grid_sgd, refine
+from offtangent.training.loop import History
 
 NETWORKS = ("3resnet", "3layer", "2layer")
 KINDS = ("", " (NTK)", " (last)")
@@ -120,6 +122,22 @@ def descend(
     )  # fmt: skip
 
 
+def settled(inside: bool) -> Hypothesis:
+    """That the rate and the decay chosen lie inside their grid, so that the search was not too narrow."""
+    return Hypothesis(
+        "rate and decay chosen",
+        "inside their grid" if inside else "on its edge",
+        "=",
+        "inside their grid",
+        "Appendix A",
+    )
+
+
+def trained(epochs: int) -> Hypothesis:
+    """That there are as many epochs as Figure 2 has."""
+    return Hypothesis("epochs with the first rate", epochs, "≥", EPOCHS, "Appendix A")
+
+
 def steps_of(samples: int, epochs: int) -> int:
     """Steps of the epochs with the first rate and of as many with a tenth of it."""
     return 2 * epochs * (samples // min(BATCH, samples))
@@ -152,25 +170,62 @@ def sweep(
     `refined`: the rates and decays halfway between the best and its neighbours are tried as well.
     Time: 12·epochs·N times the entries of a network's matrices, for each rate, decay and seed.
     """
-    X, y = rows
-    batch, steps = min(BATCH, len(X)), steps_of(len(X), epochs)
-    schedule = optax.piecewise_constant_schedule(1.0, {steps // 2: 0.1})
-    bounded = Bounded(objective, LOST * float((y**2).sum(axis=-1).mean()) / 2)
-    at = looks_at(steps, looks) if looks else None
 
     def evaluate(rates: tuple[float, ...], decays: tuple[float, ...]) -> dict[str, np.ndarray]:
-        each_rate, each_decay = np.meshgrid(rates, decays, indexing="ij")
-        stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(rates), len(decays), *leaf.shape)), start)
-        history = train(
-            bounded, stacked, X, y, steps=steps, batch=batch, key=jax.random.key(0), precision=precision,
-            optimiser=grid_sgd(each_rate, spread(each_decay), weights, schedule=schedule), record=record, record_at=at,
-        )  # fmt: skip
+        history = trained_grid(
+            objective, start, weights, rows, rates, decays, epochs, precision, spread=spread, record=record, looks=looks
+        )
         seen = {name: np.moveaxis(values, 0, -1) for name, values in history.records.items()}
         with jax.default_matmul_precision("highest"):
             return {name: np.asarray(table) for name, table in measure(history.params).items()} | seen
 
+    return searched(evaluate, rates, refined)
+
+
+def searched(
+    evaluate: Callable[[tuple[float, ...], tuple[float, ...]], dict[str, np.ndarray]],
+    rates: tuple[float, ...],
+    refined: bool,
+) -> Search:
+    """The grid, widened, and refined where asked for, by what `evaluate` calls `choose`."""
     found = search(evaluate, rates, DECAYS if refined else COARSE, by="choose")
     return refine(found, evaluate) if refined else found
+
+
+def trained_grid(
+    objective: Callable[..., Array],
+    start: Any,
+    weights: Any,
+    rows: tuple[Float[np.ndarray, "n s d"], Float[np.ndarray, "n s k"]],
+    rates: tuple[float, ...],
+    decays: tuple[float, ...],
+    epochs: int,
+    precision: str,
+    *,
+    spread: Callable[[Float[np.ndarray, "r w"]], Any] = lambda decays: decays,
+    record: dict[str, Callable[[Any], Array]] | None = None,
+    looks: int = 0,
+) -> History:
+    """Train the networks of one grid, as `sweep` has them."""
+    X, y = rows
+    batch, steps = min(BATCH, len(X)), steps_of(len(X), epochs)
+    schedule = optax.piecewise_constant_schedule(1.0, {steps // 2: 0.1})
+    bounded = Bounded(objective, LOST * float((y**2).sum(axis=-1).mean()) / 2)
+    each_rate, each_decay = np.meshgrid(rates, decays, indexing="ij")
+    stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(rates), len(decays), *leaf.shape)), start)
+    return train(
+        bounded,
+        stacked,
+        X,
+        y,
+        steps=steps,
+        batch=batch,
+        key=jax.random.key(0),
+        precision=precision,
+        optimiser=grid_sgd(each_rate, spread(each_decay), weights, schedule=schedule),
+        record=record,
+        record_at=looks_at(steps, looks) if looks else None,
+    )
 
 
 _errors = eqx.filter_jit(stacked)

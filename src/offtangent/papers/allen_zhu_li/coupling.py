@@ -10,7 +10,8 @@ any vector of length $\tau_w \|(x, 1)\|$, and turning a sign has a price. Larges
 norms are the largest found, and their limits as m → ∞ are known in closed form. Each is shown next to a random
 displacement of the same length.
 
-Kinds of cells: Flips (Proposition C.4), First (Lemma D.1(a)–(c)), Second ((d)–(g)), each a width and a radius.
+Kinds of cells: Flips (Proposition C.4), First (Lemma D.1(a)–(c)), Second ((d)–(g)), and Outputs ((c) by a better
+search: what First and Second have of (c) and (g) is 0.8 of it at large radii), each a width and a radius.
 """
 
 import math
@@ -21,11 +22,11 @@ import xarray as xr
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Cost, Results
-from offtangent.papers.allen_zhu_li import coupling_report
+from offtangent.papers.allen_zhu_li import coupling_figures, coupling_report
+from offtangent.papers.allen_zhu_li._coupling import SIGMA_V  # the lemma depends on τ_v/σ_v alone
 from offtangent.report import Figure
 from offtangent.theory.allen_zhu_li.worst_signs import most_flips, worst_operator, worst_output, worst_relu
 
-SIGMA_V = coupling_report.SIGMA_V  # the lemma depends on τ_v/σ_v alone
 RATIO = 0.3  # τ_v/σ_v where the width varies
 TAU_W = 2.0  # where the width varies
 STARTS = 3  # of the adversary
@@ -64,7 +65,18 @@ class Second:
     seeds: int
 
 
-Kind = Flips | First | Second
+@dataclass(frozen=True)
+class Outputs:
+    """‖out₁‖ by the better search, direction by direction; what `First` has stays below it at large radii."""
+
+    width: int
+    tau: float  # τ_w
+    outputs: int
+    dim: int
+    seeds: int
+
+
+Kind = Flips | First | Second | Outputs
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,7 @@ class Config:
     outputs: int = 4
     dim: int = 10
     seeds: int = 10
+    better: tuple[int, int] = (4096, 3)  # width and seeds of `Outputs`
 
 
 PROFILES = {
@@ -87,7 +100,7 @@ PROFILES = {
     ),
     "paper": Config(
         tuple(2**i for i in range(9, 17)), (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 6, (2**18, 1),
-        tuple(2**i for i in range(9, 19)),
+        tuple(2**i for i in range(9, 19)), better=(16_384, 10),
     ),
 }  # fmt: skip
 
@@ -104,29 +117,36 @@ def cells(config: Config) -> list[Kind]:
     first = np.geomspace(1.0, 0.98 * width**0.375, config.radii)
     second = np.geomspace((alone / width) ** 0.375, 1.0, config.radii)
     found += [First("radius", width, round(float(tau), 4), k, d, seeds) for tau in first]
+    wide, few = config.better
+    within = np.geomspace(1.0, 0.98 * wide**0.375, config.radii)
+    found += [Outputs(wide, round(float(tau), 4), k, d, few) for tau in within]
     return found + [Second("radius", width, round(float(ratio), 6), alone, d, seeds) for ratio in second]
 
 
 def cost(cell: Kind) -> Cost:
     """Sorting, for as many rounds as the adversary takes."""
     rounds = 1 if isinstance(cell, Flips) else 60
+    if isinstance(cell, Outputs):
+        rounds *= 60
     k = 1 if isinstance(cell, Flips) else cell.outputs + 4
     return Cost(cell.seeds * rounds * cell.width * (50 * math.log2(cell.width) + 10 * k), 8 * cell.width * 40 + 1e6)
 
 
 def run(cell: Kind) -> xr.Dataset:
-    one = {Flips: _flips, First: _first, Second: _second}[type(cell)]
+    one = {Flips: _flips, First: _first, Second: _second, Outputs: _outputs}[type(cell)]
     parts = [one(cell, np.random.default_rng([seed, cell.width])) for seed in range(cell.seeds)]  # type: ignore[operator]
     table = {name: ("seed", np.array([part[name] for part in parts], np.float64)) for name in parts[0]}
     return xr.Dataset(table).assign_coords(seed=np.arange(cell.seeds))
 
 
 def claims(results: Results) -> list[Claim]:
-    return coupling_report.claims(results.where(Flips), results.where(First), results.where(Second))
+    return coupling_report.claims(
+        results.where(Flips), results.where(First), results.where(Second), results.where(Outputs)
+    )
 
 
 def draw(results: Results) -> list[Figure]:
-    return coupling_report.figures(results.where(Flips), results.where(First), results.where(Second))
+    return coupling_figures.figures(results.where(Flips), results.where(First), results.where(Second))
 
 
 def _flips(cell: Flips, rng: np.random.Generator) -> dict[str, float]:
@@ -159,6 +179,14 @@ def _first(cell: First, rng: np.random.Generator) -> dict[str, float]:
     }
 
 
+def _outputs(cell: Outputs, rng: np.random.Generator) -> dict[str, float]:
+    A, g, radius = _layer(cell, cell.tau, rng)
+    return {
+        "c": worst_relu(A, g, radius, starts=STARTS, seed=1, by_direction=True)[0],
+        "local": worst_relu(A, g, radius, starts=STARTS, seed=1)[0],
+    }
+
+
 def _second(cell: Second, rng: np.random.Generator) -> dict[str, float]:
     A, g, radius = _layer(cell, TAU_W, rng)
     step = worst_relu(A, g, radius, starts=STARTS, seed=1)[1]
@@ -183,7 +211,7 @@ def _second(cell: Second, rng: np.random.Generator) -> dict[str, float]:
 
 
 def _layer(
-    cell: First | Second, tau: float, rng: np.random.Generator
+    cell: First | Second | Outputs, tau: float, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "k m"], Float[np.ndarray, " m"], float]:
     """A, the pre-activations W⁰(x, 1) at a unit vector x, and how long W(x, 1) may be."""
     x = np.append(_of_length(rng.standard_normal(cell.dim), 1.0), 1.0)

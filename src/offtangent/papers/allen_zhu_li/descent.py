@@ -8,16 +8,21 @@ Claim D.7, and the quantities of Lemma D.1, which along SGD are far from their w
 $\Xi = \langle H - \mathrm{out}, H - \mathrm{out} + Err\rangle$, and then the bound on Ξ is algebra: what it tests is
 Fact D.4, the formula of the gradient.
 
-The targets are of Concept 2 with k = 2; τ_w and τ_v are ten times ‖W⋆‖_F and ‖V⋆‖_F, and τ_v ≤ 1 allows α = 0.028 at
-most: the theorem's own regime. Rates and steps are those of Theorem 1, with Õ and Θ̃ as one. A sample is used once.
-At τ_v = 0.45 the theorem promises an error of τ_v⁴(1 + 𝔅_F)² = 0.09; δ is above it, and below ‖H‖², with which the
-network starts. Widths are such that σ_v(√k + √(k + 1))/√(2m), what ‖AD_V⁰V⁰‖₂ is at the
-start, is below Lemma D.1(f)'s bound: from m = 4096 on.
+The targets are of Concept 2. Rates and steps are those of Theorem 1, with Õ and Θ̃ as one, and a sample is used once.
+The radii are taken in two ways. `stated`: from complexities with C* = 2, as `theorem1` has them, k = 1 and τ_v = 0.4;
+then every condition that has a number is met. Otherwise, k = 2, as ten times ‖W⋆‖_F and ‖V⋆‖_F, which are smaller, and
+α and δ lie below what the theorem asks for with those complexities: its claims are outside. Widths are such that
+σ_v(√k + √(k + 1))/√(2m), what ‖AD_V⁰V⁰‖₂ is at the start, is below Lemma D.1(f)'s bound.
+
+Neither tells whether G is learnt: inside, ‖αG(F)‖² is thousands of times below the δ that is promised. A δ below
+α²‖G(F)‖² ~ α² wants τ_v⁴ ~ (80α)⁴ < α², so α < 10⁻⁴, and then τ_w²/δ² > 10¹⁸ steps. Where G matters Algorithm 1 is
+run outside, in `allen_zhu_li/corollary71`.
 
 One kind of cell: a width and a δ, each seed with its own network, target and samples.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -37,14 +42,14 @@ from offtangent.report import Figure
 from offtangent.theory.allen_zhu_li.concept import composite_bound, concept_complexity
 from offtangent.theory.allen_zhu_li.gradients import coupling, descent_parts, sign_changes
 from offtangent.theory.allen_zhu_li.indicator import existence_hidden, existence_norm
-from offtangent.theory.allen_zhu_li.parameters import ResNetSettings, resnet_settings
+from offtangent.theory.allen_zhu_li.parameters import ENOUGH, ROOM, ResNetSettings, resnet_settings, theorem1
 from offtangent.training import HalfSquares, train
 from offtangent.training.two_rates import residual_sgd
 
 BASE = (0.25, 0.25)  # of F: c_0, c_1
 COMPOSITE = (0.0, 1.0)  # of G
 TAU_V = 0.45  # 10‖V⋆‖_F, which fixes α
-OUTPUTS = 2
+STATED_TAU_V = 0.4  # 10αk p_G 𝔠_s(G), likewise
 PER_SAMPLE = ("gap", "error", "correlation", "base", "first", "second", "b", "f", "gradient_w", "gradient_v")
 MEANS = ("gap", "error", "correlation", "first", "second")  # over samples, kept at every moment
 TINY = 1e-12  # of a squared error: below it a ratio would be rounding
@@ -60,6 +65,8 @@ class Descent:
     samples: int  # fresh ones on which the proof's quantities are measured
     moments: int  # how often
     seeds: int
+    outputs: int = 2
+    stated: bool = False  # whether τ_w and τ_v are `theorem1`'s, and not ten times the norms of W⋆ and V⋆
 
 
 @dataclass(frozen=True)
@@ -68,27 +75,30 @@ class Config:
     delta: float
     moments: int
     seeds: int
+    stated: tuple[tuple[int, ...], float] = ((8192,), 0.3)  # widths and δ of the cells with `theorem1`'s radii
     dim: int = 5
     samples: int = 32
 
 
 PROFILES = {
     "smoke": Config((8192,), 0.2, 9, 3),
-    "laptop": Config((8192, 16_384), 0.1, 33, 3),
-    "paper": Config((8192, 32_768, 131_072), 0.1, 65, 10),
+    "laptop": Config((8192, 16_384), 0.1, 33, 3, stated=((8192,), 0.25)),
+    "paper": Config((8192, 32_768, 131_072), 0.1, 65, 10, stated=((8192, 16_384, 32_768), 0.1)),
 }
 
 
 def cells(config: Config) -> list[Descent]:
+    rest = (config.dim, config.samples, config.moments, config.seeds)
+    widths, delta = config.stated
     return [
-        Descent(width, config.delta, config.dim, config.samples, config.moments, config.seeds)
-        for width in config.widths
+        *(Descent(width, config.delta, *rest) for width in config.widths),
+        *(Descent(width, delta, *rest, outputs=1, stated=True) for width in widths),
     ]
 
 
 def cost(cell: Descent) -> Cost:
-    per = 6 * cell.width * (cell.dim + 1 + 4 * OUTPUTS)
-    steps = 1.3e2 / cell.delta**2
+    per = 6 * cell.width * (cell.dim + 1 + 4 * cell.outputs)
+    steps = (225 if cell.stated else 130) / cell.delta**2
     return Cost(cell.seeds * per * (steps + 10 * cell.moments * cell.samples), 40 * cell.samples * cell.width * 8 + 1e7)
 
 
@@ -98,17 +108,26 @@ def run(cell: Descent) -> xr.Dataset:
     optimiser = None
     for seed in range(cell.seeds):
         key = jax.random.key(seed)
-        F = GeneralRidges.random(cell.dim, OUTPUTS, 1, BASE, key=key)
-        G = GeneralRidges.random(OUTPUTS, OUTPUTS, 1, COMPOSITE, key=jax.random.fold_in(key, 1))
+        F = GeneralRidges.random(cell.dim, cell.outputs, 1, BASE, key=key)
+        G = GeneralRidges.random(cell.outputs, cell.outputs, 1, COMPOSITE, key=jax.random.fold_in(key, 1))
         if settings is None or optimiser is None:  # norms depend on the series alone; one optimiser compiles once
-            alpha = TAU_V / (10 * existence_norm(G))
-            settings = resnet_settings(
-                tau_w=10 * existence_norm(F), tau_v=TAU_V, outputs=OUTPUTS, width=cell.width, delta=cell.delta
-            )
+            alpha, settings = _settings(cell, F, G)
             assert settings.applies, settings.problems
             optimiser = residual_sgd(settings.rate_w, settings.rate_v)
         parts.append(_one(cell, settings, alpha, F, G, optimiser, jax.random.fold_in(key, 2)))
     return xr.concat(parts, dim="seed").assign_coords(seed=np.arange(cell.seeds))
+
+
+def _settings(cell: Descent, F: GeneralRidges, G: GeneralRidges) -> tuple[float, ResNetSettings]:
+    """α, and the radii and rates of the cell."""
+    sizes: dict[str, Any] = {"outputs": cell.outputs, "width": cell.width, "delta": cell.delta}
+    if not cell.stated:
+        alpha = TAU_V / (10 * existence_norm(G))
+        return alpha, resnet_settings(tau_w=10 * existence_norm(F), tau_v=TAU_V, **sizes)
+    base, composite = (concept_complexity(one, constant=ENOUGH) for one in (F, G))
+    alpha = STATED_TAU_V / (ROOM * composite.outputs * composite.terms * composite.smooth)
+    least = theorem1(base, composite, alpha=alpha, width=cell.width, base_bound=0.0)
+    return alpha, resnet_settings(tau_w=least.tau_w, tau_v=least.tau_v, **sizes)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -160,7 +179,12 @@ def _one(
 ) -> xr.Dataset:
     of_net, of_data, of_order = jax.random.split(key, 3)
     net = ResNet.theory(
-        dim=cell.dim, outputs=OUTPUTS, width=cell.width, sigma_w=settings.sigma_w, sigma_v=settings.sigma_v, key=of_net
+        dim=cell.dim,
+        outputs=cell.outputs,
+        width=cell.width,
+        sigma_w=settings.sigma_w,
+        sigma_v=settings.sigma_v,
+        key=of_net,
     )
     W, V = existence_hidden(net, F, G, alpha=alpha, sigma_w=settings.sigma_w, sigma_v=settings.sigma_v)
     H, T = Hierarchy(F, G, alpha), settings.steps
@@ -178,7 +202,7 @@ def _one(
     bound = float(np.linalg.norm(F(X), axis=1).max())
     numbers = {
         "alpha": alpha, "base_bound": bound, "composite_bound": composite_bound(sizes_G, bound),
-        "lipschitz": sizes_G.lipschitz, "tilde": alpha / (OUTPUTS * (sizes_F.smooth + sizes_G.smooth)),
+        "lipschitz": sizes_G.lipschitz, "tilde": alpha / (cell.outputs * (sizes_F.smooth + sizes_G.smooth)),
         "star_w": float(np.linalg.norm(W)), "star_v": float(np.linalg.norm(V)),
         "mean_gap": 2 * float(history.losses[:T].sum(axis=1).mean()),
         "norm_a": float(np.linalg.norm(np.asarray(net.A), 2)), "norm_v0": float(np.linalg.norm(np.asarray(net.V0), 2)),

@@ -7,7 +7,8 @@ Lemma B.2 and Fact B.3; what concentrates, in Lemma C.3. Appendix A.1's two-laye
 matter of existence too: by training, as in the paper, and exactly.
 
 Kinds of cells: Indicator (Lemma F.2), Weights (F.1), Layers (D.2, D.3, with the worst displacements), Maps (Fact B.3),
-Tail (Lemma C.3), Parity (Appendix A.1).
+Tail (Lemma C.3), Parity (Appendix A.1), and three that are formulas alone: Sizes (Example 4.1), General (Lemma B.2),
+Lengths (Proposition C.1).
 """
 
 import math
@@ -23,9 +24,10 @@ from offtangent.data.hierarchy import GeneralRidges
 from offtangent.data.preprocessing import unit_norm
 from offtangent.lab import Claim, Cost, Results
 from offtangent.networks import ResNet
-from offtangent.papers.allen_zhu_li import existence_report
+from offtangent.papers.allen_zhu_li import existence_figures, existence_formulas, existence_report
 from offtangent.papers.allen_zhu_li._concept import BASE, COMPOSITE, TAU_V
 from offtangent.papers.allen_zhu_li._parity import train_parity
+from offtangent.papers.allen_zhu_li.existence_formulas import General, Lengths, Sizes
 from offtangent.report import Figure
 from offtangent.theory.allen_zhu_li.concept import concept_complexity, series_complexity, series_smoothness
 from offtangent.theory.allen_zhu_li.indicator import (
@@ -45,6 +47,7 @@ SERIES = {
     "sin": tuple(0.0 if i % 2 == 0 else (-1.0) ** (i // 2) / math.factorial(i) for i in range(16)),
 }
 EPSILON = 0.01
+LAWS = ("product", "square", "signed")  # of Lemma C.3's sums: a₁a₂, a₁² − 1, ±a₁²
 STARTS = 3  # of the adversary
 
 
@@ -96,7 +99,7 @@ class Tail:
     """How often sums over m neurons are further from their mean than BL(√m + B)."""
 
     width: int
-    law: str  # "product": a₁a₂; "square": a₁² − 1
+    law: str  # of LAWS
     draws: int
 
 
@@ -110,7 +113,7 @@ class Parity:
     seeds: int
 
 
-Kind = Indicator | Weights | Layers | Maps | Tail | Parity
+Kind = Indicator | Weights | Layers | Maps | Tail | Parity | Sizes | General | Lengths
 
 
 @dataclass(frozen=True)
@@ -140,13 +143,14 @@ def cells(config: Config) -> list[Kind]:
     found += [Weights(width, 2, 2, 5, config.samples, config.seeds) for width in config.widths]
     found += [Layers(width, 2, 5, 4 * config.samples, config.points, config.seeds) for width in config.layers]
     found += [Maps(k, p, 5, 1000, config.seeds) for k, p in ((1, 1), (4, 3))]
-    found += [Tail(width, law, config.draws) for law in ("product", "square") for width in (1, 16, 256)]
+    found += [Tail(width, law, config.draws) for law in LAWS for width in (1, 16, 256)]
+    found += existence_formulas.cells(config.seeds)
     return [*found, Parity(config.penalties, 200, config.steps, 3)]
 
 
 def cost(cell: Kind) -> Cost:
     """Roughly: numbers drawn times what is done with each."""
-    if isinstance(cell, Indicator):
+    if isinstance(cell, Indicator | Sizes | General | Lengths):
         return Cost(1e8, 1e8)
     if isinstance(cell, Weights | Layers):
         rounds = 0 if isinstance(cell, Weights) else 3000 * cell.points
@@ -167,6 +171,8 @@ def run(cell: Kind) -> xr.Dataset:
         return xr.Dataset(_indicator(cell))
     if isinstance(cell, Tail):
         return _tail(cell)
+    if isinstance(cell, Sizes | General | Lengths):
+        return existence_formulas.run(cell)
     one = {Weights: _weights, Layers: _layers, Maps: _maps}[type(cell)]
     parts = [one(cell, seed) for seed in range(cell.seeds)]  # type: ignore[operator]
     table = {name: ("seed", np.array([part[name] for part in parts], np.float64)) for name in parts[0]}
@@ -178,7 +184,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return existence_report.figures(results)
+    return existence_figures.figures(results)
 
 
 def _indicator(cell: Indicator) -> dict[str, float]:
@@ -279,10 +285,11 @@ def _maps(cell: Maps, seed: int) -> dict[str, float]:
 
 
 def _tail(cell: Tail) -> xr.Dataset:
-    """With every indicator 1 and h = L = 1, the largest sums that the lemma's laws allow."""
+    """With every indicator 1 and L = 1: h = 1, or h = ±1 by a sign that knows nothing of a."""
     rng = np.random.default_rng([cell.width, len(cell.law)])
     a, b = rng.standard_normal((2, cell.draws, cell.width))
-    sums = np.abs((a * b if cell.law == "product" else a**2 - 1).sum(axis=1))
+    each = {"product": lambda: a * b, "square": lambda: a**2 - 1, "signed": lambda: a**2 * np.sign(b)}[cell.law]()
+    sums = np.abs(each.sum(axis=1))
     B = np.array([1.0, 2.0, 4.0, 6.0])
     counts = (sums[:, None] >= B * (math.sqrt(cell.width) + B)).sum(axis=0)
     return xr.Dataset({"count": ("B", counts)}, coords={"B": B})

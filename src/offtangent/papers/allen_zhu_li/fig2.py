@@ -17,8 +17,9 @@ best of these in steps of 2 and 3; it has three seeds, ten for networks at N = 1
 unknowns, two N for the later target, and products in TF32. `laptop` runs 40 and 40 with 160 neurons, ten seeds of the
 ResNet at N = 1000, whose errors vary most, and of tangent kernels, systems of Nk unknowns, two there and none at
 N = 2000; `smoke` has 4 outputs in 16 dimensions, where a three-layer network comes below kα² too, and four of the
-methods. What the paper says of 1000 samples, and that α/β = 1 is tolerated, is judged with the paper's epochs alone,
-and nothing is judged by a network on the edge of its grid.
+methods. What the paper says is judged at its N = 1000, for the later target too, and with its epochs alone; with fewer
+the ResNet by itself is judged at the largest N. Nothing is judged by a network on the edge of its grid. Of (b) the text
+says nothing: it is drawn, and not judged.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ import numpy as np
 import xarray as xr
 
 from offtangent.lab import Claim, Cost, Results
-from offtangent.papers.allen_zhu_li import _methods, fig2_report
+from offtangent.papers.allen_zhu_li import _methods, fig2_figures, fig2_report
 from offtangent.report import Figure
 
 
@@ -135,4 +136,4 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return fig2_report.figures(results.where(Point))
+    return fig2_figures.figures(results.where(Point))

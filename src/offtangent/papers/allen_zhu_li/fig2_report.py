@@ -6,19 +6,15 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Results
-from offtangent.lab.statistics import Interval, error_interval, ratio_interval
+from offtangent.lab.hypotheses import Hypothesis
+from offtangent.lab.statistics import error_interval, ratio_interval
 from offtangent.papers.allen_zhu_li import _methods
-from offtangent.report import Figure, line, new_plot, points
-from offtangent.report.axes import style
 from offtangent.training.grids import Search
 
-COLOURS = {"3resnet": "blue", "3layer": "green", "2layer": "orange"}
-SYMBOLS = {"": "circle", " (NTK)": "triangle-up", " (last)": "square"}
-DASHES = {"": "solid", " (NTK)": "dash", " (last)": "dot"}
 PANELS = {"a": ("samples", "training samples N"), "b": ("width", "width m"), "c": ("beta", "α/β")}
 
 
-class _Panel:
+class Panel:
     """The points of one plot, for one target."""
 
     def __init__(self, panel: str, target: str, results: Results):
@@ -52,13 +48,6 @@ class _Panel:
     def best_other(self, place: Any) -> str:
         return min(self.others(place), key=lambda method: float(self.errors(method, place).mean()))
 
-    def lowest_other(self, place: Any) -> str:
-        """The other method whose interval reaches lowest: if it is not below something, none is."""
-        return min(self.others(place), key=lambda method: error_interval(self.errors(method, place)).low)
-
-    def all_settled(self, place: Any) -> bool:
-        return all(self.settled(method, place) for method in self.others(place))
-
     def over(self, method: str, place: Any) -> str:
         """Of which seeds an interval is, and where."""
         symbol = {"samples": "N", "width": "m", "beta": "β"}[self.field]
@@ -72,9 +61,17 @@ class _Panel:
         return f"d = {dim}, k = {outputs}, {width}{cell.epochs} + {cell.epochs} epochs"
 
     @property
-    def inside(self) -> bool:
-        """Whether the target and the epochs are the paper's."""
-        return self.target != "small" and all(cell.epochs >= _methods.EPOCHS for cell, _ in self.results)
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """That the target and the epochs are the paper's."""
+        words = "the paper's" if self.target != "small" else "a smaller one"
+        return (
+            Hypothesis("target", words, "=", "the paper's", "Figure 2"),
+            _methods.trained(min(cell.epochs for cell, _ in self.results)),
+        )
+
+    def grids(self, *methods: str, place: Any) -> tuple[Hypothesis, ...]:
+        """That what was chosen for these methods lies inside their grids."""
+        return (_methods.settled(all(self.settled(method, place) for method in methods)),)
 
     def ratios(self) -> str:
         """The ResNet's error over the best other method's, everywhere, in words."""
@@ -93,7 +90,7 @@ def searched(found: Any) -> Search:
     return Search(tuple(found["rate"].values.tolist()), tuple(found["decay"].values.tolist()), tables, "choose")
 
 
-def _panels(results: Results) -> list[_Panel]:
+def panels(results: Results) -> list[Panel]:
     """(a) at the width with most N; (b) and (c), where there are several widths or β, at that N and that width."""
     found = []
     for target in (target for target in _methods.TARGETS if target in results.values("target")):
@@ -102,114 +99,118 @@ def _panels(results: Results) -> list[_Panel]:
         if not len(plain):
             continue
         width = max(plain.values("width"), key=lambda m: len(plain.where(width=m).values("samples")))
-        found.append(_Panel("a", target, plain.where(width=width)))
+        found.append(Panel("a", target, plain.where(width=width)))
         for panel, rest in (("b", here.where(beta=1.0)), ("c", here.where(width=width))):
             field = PANELS[panel][0]
             n = max(rest.values("samples"), key=lambda n: len(rest.where(samples=n).values(field)))
             if len(rest.where(samples=n).values(field)) > 1:
-                found.append(_Panel(panel, target, rest.where(samples=n)))
+                found.append(Panel(panel, target, rest.where(samples=n)))
     return [one for one in found if "3resnet" in one.methods]
 
 
 def claims(results: Results) -> list[Claim]:
     found = []
-    for panel in _panels(results):
+    for panel in panels(results):
         if panel.panel == "a":
-            found += _with_a_thousand(panel) + _against_samples(panel)
+            found += _against_samples(panel)
         if panel.panel == "c":
             found += _against_beta(panel)
     return found
 
 
-def _against_samples(panel: _Panel) -> list[Claim]:
-    """The ResNet below kα², and every other method not, at the N that suits the statement best."""
+def _against_samples(panel: Panel) -> list[Claim]:
+    """At the paper's N: the ResNet is below kα², every other method is not, and errs by more.
+
+    With fewer epochs than the paper's the ResNet alone is judged, at the largest N of the profile: more would not hurt.
+    """
     places = [n for n in panel.places("3resnet") if panel.others(n)]
-    ours = {n: error_interval(panel.errors("3resnet", n)) for n in places}
-    below = [n for n in places if ours[n].high < panel.level]
     if not places:
         return []
-    first = below[0] if below else places[-1]
-    head = f"{_title(panel.target)}: "
-    listed = "; ".join(f"N = {n}: {ours[n].value:.3f}" for n in places)
+    whole = all(cell.epochs >= _methods.EPOCHS for cell, _ in panel.results)
+    at = _methods.PAPER_SAMPLES if whole and _methods.PAPER_SAMPLES in places else places[-1]
+    head, listed = f"{titled(panel.target)}, {at} samples: ", _listed(panel, places)
     words: dict[str, Any] = {"source": "Section 6, Figure 2(a)"}
+    only, better = f"{head}no other method does", f"{head}3resnet's error is below that of every other method"
     found = [
         Claim.at_most(
-            ours[first], panel.level, strict=True, inside=panel.settled("3resnet", first), **words,
+            error_interval(panel.errors("3resnet", at)),
+            panel.level,
+            strict=True,
+            hypotheses=panel.grids("3resnet", place=at),
             statement=f"{head}3resnet learns αG(F) to some non-trivial accuracy: its error is below "
             f"kα² = {panel.level:.3g}",
-            measured=f"mean of ‖out − y‖², {panel.over('3resnet', first)}, {panel.where}",
-            note=f"{listed}. {_choice(panel, '3resnet', first)}",
+            measured=f"mean of ‖out − y‖², {panel.over('3resnet', at)}, {panel.where}",
+            note=f"{listed}. {_choice(panel, '3resnet', at)}",
+            **words,
         )
-    ]  # fmt: skip
-    if not below:
-        return found
-    full = max(len(panel.others(n)) for n in below)
-    lows = {n: _lowest(panel, n).low for n in below if len(panel.others(n)) == full}
-    at = max(lows, key=lows.__getitem__)
-    missing = [method for method in _methods.METHODS if method not in (*panel.others(at), "3resnet")]
-    only = f"{head}there is an N at which 3resnet is the only method below kα²"
-    if missing:
-        why = f"{', '.join(missing)}: not run at the N at which 3resnet is below, {below}."
-        found.append(Claim.not_run(reason="size", **words, statement=only, profile="paper", why=why))
+    ]
     if panel.target == "small":  # of which the paper says nothing
         return found
-    run = f", of {len(panel.others(at)) + 1} that were run there" if missing else ""
+    if whole:
+        return found + _others(panel, at, only, better)
+    kernels = [method for method in panel.others(at) if method not in _methods.NETWORKS]
+    if kernels:
+        statement = f"{head}no kernel of those that were run here ({', '.join(kernels)}) does"
+        found.append(_no_other(panel, at, kernels, statement=statement, **words))
+    why = f"The paper's epochs are {_methods.EPOCHS} and as many again."
+    return found + [
+        Claim.not_run(reason="size", statement=one, profile="paper", why=why, **words) for one in (only, better)
+    ]
+
+
+def _others(panel: Panel, at: Any, only: str, better: str) -> list[Claim]:
+    """With the paper's epochs: no other method is below kα², and none errs by less than the ResNet."""
+    words: dict[str, Any] = {"source": "Section 6, Figure 2(a)"}
+    missing = [method for method in _methods.METHODS if method not in (*panel.others(at), "3resnet")]
+    if missing:
+        why = f"{', '.join(missing)}: not run at this N."
+        return [
+            Claim.not_run(reason="size", statement=one, profile="paper", why=why, **words) for one in (only, better)
+        ]
     ratios = {
         method: ratio_interval(panel.errors("3resnet", at), panel.errors(method, at)) for method in panel.others(at)
     }
     closest = max(ratios, key=lambda method: ratios[method].high)
     return [
-        *found,
-        _no_other(panel, at, statement=only + run, **words),
+        _no_other(panel, at, panel.others(at), statement=only, **words),
         Claim.at_most(
-            ratios[closest], 1.0, strict=True, **words,
-            inside=panel.settled("3resnet", at) and panel.all_settled(at),
-            statement=f"{head}at this N, {at}, 3resnet's error is below that of every other method{run}",
+            ratios[closest],
+            1.0,
+            strict=True,
+            hypotheses=(*panel.hypotheses, *panel.grids("3resnet", *panel.others(at), place=at)),
+            statement=better,
             measured=f"geometric mean of its error, {len(panel.errors('3resnet', at))} seeds, over that of the closest "
             f"one, {closest}, {panel.over(closest, at)}, {panel.where}",
             note=f"At every N, its mean error over the best other method's: {panel.ratios()}.",
+            **words,
         ),
-    ]  # fmt: skip
+    ]
 
 
-def _lowest(panel: _Panel, place: Any) -> Interval:
-    return error_interval(panel.errors(panel.lowest_other(place), place))
+def _listed(panel: Panel, places: list[Any]) -> str:
+    return "; ".join(f"N = {n}: {panel.errors('3resnet', n).mean():.3f}" for n in places)
 
 
-def _no_other(panel: _Panel, at: Any, **words: Any) -> Claim:
-    """No other method is below kα²: judged by the one whose interval reaches lowest, where all choices are settled."""
-    lowest = panel.lowest_other(at)
-    means = "; ".join(f"{method} {panel.errors(method, at).mean():.3f}" for method in ("3resnet", *panel.others(at)))
+def _no_other(panel: Panel, at: Any, methods: list[str], **words: Any) -> Claim:
+    """No other method is below kα²: judged by the one whose interval reaches lowest, where all choices are settled.
+
+    Kernels are at their minimum, so that the paper's epochs are asked of networks alone.
+    """
+    lowest = min(methods, key=lambda method: error_interval(panel.errors(method, at)).low)
+    means = "; ".join(f"{method} {panel.errors(method, at).mean():.3f}" for method in ("3resnet", *methods))
+    asked = panel.hypotheses if any(method in _methods.NETWORKS for method in methods) else panel.hypotheses[:1]
     return Claim.at_least(
-        _lowest(panel, at), panel.level, inside=panel.all_settled(at), **words,
+        error_interval(panel.errors(lowest, at)),
+        panel.level,
+        hypotheses=(*asked, *panel.grids(*methods, place=at)),
         measured=f"mean error of the other method that reaches lowest, {lowest}, {panel.over(lowest, at)}, "
-        f"{panel.where}",
+        f"{panel.where}, kα² = {panel.level:.3g}",
         note=f"At N = {at}: {means}. {_choice(panel, lowest, at)}",
-    )  # fmt: skip
+        **words,
+    )
 
 
-def _with_a_thousand(panel: _Panel) -> list[Claim]:
-    """The paper's own number, for the target that it has it for."""
-    at = _methods.PAPER_SAMPLES
-    if panel.target != "version 1" or at not in panel.places("3resnet") or not panel.others(at):
-        return []
-    words: dict[str, Any] = {"source": "Section 6, Figure 2(a)"}
-    head = f"with {at} samples"
-    statements = (f"{head} 3resnet learns αG(F) to some non-trivial accuracy", f"{head} no other method does")
-    if not panel.inside:
-        why = f"The paper's epochs are {_methods.EPOCHS} and as many again."
-        return [Claim.not_run(reason="size", **words, statement=one, profile="paper", why=why) for one in statements]
-    return [
-        Claim.at_most(
-            error_interval(panel.errors("3resnet", at)), panel.level, strict=True, inside=panel.settled("3resnet", at),
-            statement=statements[0], measured=f"mean of ‖out − y‖², {panel.over('3resnet', at)}, {panel.where}",
-            note=_choice(panel, "3resnet", at), **words,
-        ),
-        _no_other(panel, at, statement=statements[1], **words),
-    ]  # fmt: skip
-
-
-def _choice(panel: _Panel, method: str, place: Any) -> str:
+def _choice(panel: Panel, method: str, place: Any) -> str:
     """Which rate and decay were chosen, whether inside the grid, and what the paper's choice by test error gives."""
     ((_, data),) = panel.results.where(method=method, **{panel.field: place}).pairs
     if method not in _methods.NETWORKS:
@@ -224,7 +225,7 @@ def _choice(panel: _Panel, method: str, place: Any) -> str:
     )
 
 
-def _against_beta(panel: _Panel) -> list[Claim]:
+def _against_beta(panel: Panel) -> list[Claim]:
     betas = [beta for beta in panel.places("3resnet") if beta >= _methods.ALPHA]
     if not betas:
         return []
@@ -237,60 +238,14 @@ def _against_beta(panel: _Panel) -> list[Claim]:
     return [
         Claim.at_most(
             error_interval(panel.errors("3resnet", worst)), panel.level, strict=True,
-            source="Section 6, Figure 2(c)", inside=panel.inside and panel.settled("3resnet", worst),
-            statement=f"{_title(panel.target)}: 3resnet learns αG(F) as long as α/β ≤ 1",
+            source="Section 6, Figure 2(c)",
+            hypotheses=(*panel.hypotheses, *panel.grids("3resnet", place=worst)),
+            statement=f"{titled(panel.target)}: 3resnet learns αG(F) as long as α/β ≤ 1",
             measured=f"mean error at the worst β, {panel.over('3resnet', worst)}, N = {cell.samples}, {panel.where}",
             note=f"{listed}.",
         )
     ]  # fmt: skip
 
 
-def _title(target: str) -> str:
+def titled(target: str) -> str:
     return {"small": "Small target", "version 1": "Eight outputs", "later": "Fifteen outputs"}[target]
-
-
-def figures(results: Results) -> list[Figure]:
-    least = {"a": 2, "b": 3, "c": 3}  # two points are no curve, but two N tell who comes first
-    return [_figure(panel) for panel in _panels(results) if len(panel.places("3resnet")) >= least[panel.panel]]
-
-
-def _figure(panel: _Panel) -> Figure:
-    plot = new_plot()
-    every: list[float] = []
-    for method in panel.methods:
-        network, _, kind = method.partition(" ")
-        places = panel.places(method)
-        if len(places) < 2 and panel.panel != "a":
-            continue
-        errors = [panel.errors(method, place) for place in places]
-        means, lowest, highest = (np.array([f(one) for one in errors]) for f in (np.mean, np.min, np.max))
-        x = np.array([_shown(panel, place) for place in places])
-        order = x.argsort()
-        every += x.tolist()
-        looks: dict[str, Any] = {"name": method, "colour": COLOURS[network]}
-        looks["band"] = (lowest[order], highest[order])
-        looks["symbol"] = SYMBOLS[f" {kind}" if kind else ""]
-        if len(places) < 2:
-            points(plot, x, means, **looks)
-        else:
-            line(plot, x[order], means[order], dash=DASHES[f" {kind}" if kind else ""], **looks)
-    ends = np.array([min(every), max(every)])
-    line(plot, ends, np.full(2, panel.level), name="kα²", colour="grey")
-    style(plot, x=PANELS[panel.panel][1], y="test error, E‖out − y‖²", log_x=True, log_y=True)
-    cell = panel.results.pairs[0][0]
-    samples = "" if panel.panel == "a" else f", N = {cell.samples}"
-    caption = (
-        f"{panel.where}{samples}; lines: means over seeds, bands: all seeds. kα²: the error of one who knows F and "
-        "nothing of αG(F)."
-    )
-    if panel.panel == "b" and any(len(panel.places(method)) > 1 for method in panel.methods if method != "3resnet"):
-        caption += f" 3resnet's error over the best other method's: {panel.ratios()}."
-    short = [method for method in panel.methods if len(panel.places(method)) < len(panel.places("3resnet"))]
-    if short and panel.panel == "a":
-        caption += f" {', '.join(short)}: not run everywhere."
-    kind = {"a": "samples", "b": "the width", "c": "α/β"}[panel.panel]
-    return Figure(f"Figure 2({panel.panel}), {_title(panel.target).lower()}: test error against {kind}", caption, plot)
-
-
-def _shown(panel: _Panel, place: Any) -> float:
-    return _methods.ALPHA / place if panel.panel == "c" else float(place)

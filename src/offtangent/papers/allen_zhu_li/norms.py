@@ -24,8 +24,9 @@ the paper's largest have had those epochs; at d = 100 they have not.
 
 What is cut. `paper`: three seeds and both starts up to m = 500, one seed up to 2000; for wider networks one start and
 5 × 5 grids, and fewer epochs from m = 20 000 on (200, 100, 50, and as many again); for d = 100 all epochs at m = 200
-alone, else 40, 20 or 10. Added: 2000 + 2000 epochs at m = 200 and 1000. `laptop`: m = 200 with all epochs on a 3 × 3
-grid. `smoke`: d = 16.
+alone, else 40, 20 or 10. Added: 2000 + 2000 epochs at m = 200 and 1000, and at m = 200 with five new seeds, by which
+alone norms are judged, since what counts as comparable came after the first record. `laptop`: m = 200 with all epochs
+on a 3 × 3 grid. `smoke`: d = 16.
 """
 
 import math
@@ -40,7 +41,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from offtangent.lab import Claim, Cost, Results
-from offtangent.papers.allen_zhu_li import norms_report
+from offtangent.papers.allen_zhu_li import norms_figures, norms_report
 from offtangent.papers.allen_zhu_li._parity import DEGREE, corners, train_parity
 from offtangent.report import Figure
 from offtangent.theory.allen_zhu_li.parity import low_norm_parity, padded_copies
@@ -78,6 +79,7 @@ class Descent:
     seeds: int
     batch: int = 50
     precision: str = "highest"
+    first: int = 0  # of the seeds
 
     @property
     def deviations(self) -> Float[np.ndarray, " a"]:
@@ -98,6 +100,7 @@ RATES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DECAYS = (0.0, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4)
 FEWER = ((1.0, 2.0, 5.0, 10.0, 20.0), (0.0, 1e-5, 2e-5, 5e-5, 1e-4))
 LARGE = ((1.0, 2.0, 5.0, 10.0, 20.0), (0.0, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5))  # d = 100
+NEW = ((2.0, 5.0, 10.0, 20.0), (0.0, 1e-5, 2e-5, 5e-5, 1e-4))  # of the seeds that the first record does not have
 FEWEST = ((2.0, 5.0, 10.0, 20.0), (0.0, 5e-6, 1e-5, 2e-5))
 TF32 = "tensorfloat32"
 
@@ -127,6 +130,7 @@ PROFILES = {
                 Descent(40, 5000, m, 2000, (2.0, 5.0, 10.0), (0.0, 1e-5, 2e-5, 5e-5, 1e-4), ONE, 3, precision=TF32)
                 for m in (200, 1000)
             ),
+            Descent(40, 5000, 200, 2000, *NEW, ONE, 5, precision=TF32, first=100),
             *(
                 Descent(100, 50_000, m, epochs, rates, decays, ONE, 1, batch=100, precision=TF32)
                 for (rates, decays), sizes in (
@@ -167,7 +171,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return norms_report.figures(results.where(Built), results.where(Descent))
+    return norms_figures.figures(results.where(Built), results.where(Descent))
 
 
 def _built(cell: Built) -> xr.Dataset:
@@ -225,7 +229,10 @@ def _copied(small: Float[np.ndarray, "k m"], dim: int, width: int) -> tuple[floa
 def _samples(cell: Descent, part: str) -> tuple[Float[np.ndarray, "n s d"], Float[np.ndarray, "n s"]]:
     """Each seed has inputs of its own; the six coordinates are the first ones, which nothing else can tell."""
     count = {"train": cell.samples, "choose": CHOOSING, "test": TESTS}[part]
-    draws = [np.random.default_rng([seed, cell.dim, PARTS.index(part)]) for seed in range(cell.seeds)]
+    draws = [
+        np.random.default_rng([seed, cell.dim, PARTS.index(part)])
+        for seed in range(cell.first, cell.first + cell.seeds)
+    ]
     signs = np.stack([1.0 - 2.0 * rng.integers(0, 2, (count, cell.dim), dtype=np.int8) for rng in draws], axis=1)
     return (signs / math.sqrt(cell.dim)).astype(np.float32), signs[..., :DEGREE].prod(axis=-1).astype(np.float32)
 
@@ -277,7 +284,7 @@ def _descents(cell: Descent) -> xr.Dataset:
         {name: (dims, table) for name, table in found.tables.items()},
         coords={
             "rate": list(found.rates), "decay": list(found.decays), "start": cell.deviations,
-            "seed": np.arange(cell.seeds),
+            "seed": cell.first + np.arange(cell.seeds),
         },
     )  # fmt: skip
 
@@ -332,7 +339,8 @@ def _cut(rows: np.ndarray, batch: int) -> np.ndarray:
 
 def _start(cell: Descent, rates: int, decays: int) -> Float[Array, "s a r w m d"]:
     """W⁽⁰⁾: the same for all rates, decays and, but for its size, starts of a seed."""
-    drawn = jnp.stack([jax.random.normal(jax.random.key(seed), (cell.width, cell.dim)) for seed in range(cell.seeds)])
+    seeds = range(cell.first, cell.first + cell.seeds)
+    drawn = jnp.stack([jax.random.normal(jax.random.key(seed), (cell.width, cell.dim)) for seed in seeds])
     sized = drawn[:, None] * jnp.asarray(cell.deviations, jnp.float32)[:, None, None]
     shape = (cell.seeds, len(cell.starts), rates, decays, cell.width, cell.dim)
     return jnp.broadcast_to(sized[:, :, None, None], shape)

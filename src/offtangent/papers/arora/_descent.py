@@ -5,6 +5,7 @@ device, what is looked at a few times on the host.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,6 +37,12 @@ class Networks:
     @property
     def width(self) -> int:
         return int(self.W0.shape[2])
+
+    def parts(self, most: int) -> "Iterator[Networks]":
+        """All of them, a few at a time: those that have at most so many weights together, or a single one."""
+        few = max(1, most // self.W0[0].size)
+        for start in range(0, len(self.a), few):
+            yield Networks(self.W0[start : start + few], self.a[start : start + few])
 
     def first(self, width: int) -> "Networks":
         """The same shape, with all neurons but the first `width` switched off: one compiled program for all widths."""

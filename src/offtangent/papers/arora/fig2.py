@@ -160,9 +160,7 @@ def run(cell: Regression | Network) -> xr.Dataset:
 
 
 def claims(results: Results) -> list[Claim]:
-    config = PROFILES[results.profile]
-    asked = list(dict.fromkeys(cell.data for cell in config.regressions))
-    return list(fig2_report.claims(results.where(Regression), results.where(Network), asked))
+    return list(fig2_report.claims(results.where(Regression), results.where(Network)))
 
 
 def draw(results: Results) -> list[Figure]:

@@ -23,16 +23,16 @@ from offtangent import data
 from offtangent.kernels import Gram, relu_hidden
 from offtangent.lab import Claim, Cost, Results
 from offtangent.linalg import Spectrum
-from offtangent.papers.arora import lemmas_report
+from offtangent.papers.arora import _conditions, lemmas_inside, lemmas_report
 from offtangent.papers.arora._descent import Networks, active, follow, near_supremum
+from offtangent.papers.arora.lemmas_inside import SMALLEST
+from offtangent.papers.arora.lemmas_report import MOST
 from offtangent.report import Figure
 from offtangent.theory import largest_stable_rate
 from offtangent.theory.arora.linearised import Features, linearised_distance, linearised_weights
 from offtangent.theory.arora.movement import flip_candidates, movement_radius
 from offtangent.theory.arora.widths import gram_deviation_bound, initial_residual_bound, required_width
 
-SMALLEST = 0.5  # λ_min(H∞) of orthonormal inputs
-MOST = 128  # inputs on any one sphere
 SIGNS = 2000  # random sign vectors for E‖Z(0)ε‖
 PAIRS = 4  # pairs ±ε for which a network near the supremum of Lemma 5.4 is built
 
@@ -96,14 +96,21 @@ class Config:
     dim: int = 20
     steps: int = 100
     seeds: int = 10
+    certain: tuple[Inside, ...] = ()
 
 
+ONE = Inside(1, samples=1, scale=1.0, delta=0.1, seeds=40, steps=40)  # 16 000 neurons; 40 networks tell δ = 0.1
+TWO = Inside(1, samples=2, scale=1.0, delta=0.1, seeds=40, steps=80)  # 1 024 000
 PROFILES = {
-    "smoke": Config(0.9, (1, 10, 100), (30, 300, 3000), (2, 8), 1024, samples=16, dim=8, steps=60),
-    "laptop": Config(0.5, (1, 3, 10, 30, 100), (200, 600, 2000, 6000, 20_000), (2, 4, 8, 16, 32), 2048),
+    "smoke": Config(
+        0.9, (1, 10, 100), (30, 300, 3000), (2, 8), 1024, samples=16, dim=8, steps=60, certain=(ONE,),
+    ),
+    "laptop": Config(
+        0.5, (1, 3, 10, 30, 100), (200, 600, 2000, 6000, 20_000), (2, 4, 8, 16, 32), 2048, certain=(ONE,),
+    ),
     "paper": Config(
         0.25, (1, 3, 10, 30, 100), (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
-        (2, 4, 8, 16, 32, 64, 128), 16_384, samples=60, dim=30, steps=400,
+        (2, 4, 8, 16, 32, 64, 128), 16_384, samples=60, dim=30, steps=400, certain=(ONE, TWO),
     ),
 }  # fmt: skip
 
@@ -117,7 +124,7 @@ def cells(config: Config) -> list[Inside | Widths | Linearised | Enough]:
         for scale in config.scales
     ]
     enough = [Enough(n, config.dim, 0.02, config.widest, seeds, steps=60) for n in config.enough]
-    return [*inside, *widths, Linearised(100, 20, config.dim, steps=100, seeds=seeds), *enough]
+    return [*inside, *config.certain, *widths, Linearised(100, 20, config.dim, steps=100, seeds=seeds), *enough]
 
 
 def cost(cell: Inside | Widths | Linearised | Enough) -> Cost:
@@ -143,7 +150,7 @@ def run(cell: Inside | Widths | Linearised | Enough) -> xr.Dataset:
 
 def claims(results: Results) -> list[Claim]:
     return [
-        *lemmas_report.inside_claims(results.where(Inside)),
+        *lemmas_inside.claims(results.where(Inside)),
         *lemmas_report.width_claims(results.where(Widths)),
         *lemmas_report.linearised_claims(results.where(Linearised)),
         *lemmas_report.enough_claims(results.where(Enough)),
@@ -153,7 +160,7 @@ def claims(results: Results) -> list[Claim]:
 def draw(results: Results) -> list[Figure]:
     return [
         *lemmas_report.width_figures(results.where(Widths)),
-        *lemmas_report.inside_figures(results.where(Inside)),
+        *lemmas_inside.figures(results.where(Inside)),
         *lemmas_report.enough_figures(results.where(Enough)),
     ]
 
@@ -203,7 +210,7 @@ def _run_widths(cell: Widths) -> xr.Dataset:
         {
             **_over_seeds(found),
             "kernel": ("seed", np.linalg.norm(grams - H, axis=(1, 2))),
-            "kernel_bound": gram_deviation_bound(n, m, delta=lemmas_report.DELTA),
+            "kernel_bound": gram_deviation_bound(n, m, delta=_conditions.DELTA),
             "coupled": ("seed", np.sqrt(np.sum(left * np.linalg.solve(H, left), axis=0))),
             "sign_length": ("seed", lengths.mean(axis=1)),  # E‖Z(0)ε‖
             "sign_error": ("seed", lengths.std(axis=1, ddof=1) / SIGNS**0.5),

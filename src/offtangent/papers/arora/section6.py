@@ -6,9 +6,10 @@ cost of the labels $y_i = g(x_i)$ is at most $3 \sum_j p_j |\alpha_j| \|\beta_j\
 be learnt; linear and quadratic functions, cosines and z·arctan(z/2) are among them. Odd powers from 3 on are not: the
 power series of $H^\infty$ has no term for them.
 
-Two kinds of cells: Labels draws n inputs on the sphere, labels them in many ways, and measures what they cost and how
+Three kinds of cells: Labels draws n inputs on the sphere, labels them in many ways, and measures what they cost and how
 well kernel regression (the network of infinite width, trained to the end) does on new inputs; Pairs looks at inputs
-that come with their opposites.
+that come with their opposites; Order has both sides of Lemma E.1, by which the proof goes from $c_p K^p ⪯ H^\infty$ to
+the cost.
 """
 
 import math
@@ -29,6 +30,7 @@ from offtangent.report import Figure
 from offtangent.theory import generalisation_bound
 from offtangent.theory.arora.generalisation import absolute_loss
 from offtangent.theory.arora.learnability import Target
+from offtangent.theory.arora.order import pseudo_inverse_ratio
 
 EVEN, ODD = (1, 2, 4, 6, 8), (3, 5, 7)  # p = 1 belongs with the even powers
 FACTORS = (1.0, 10.0, 100.0)  # of A in xᵀAx
@@ -55,6 +57,15 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Order:
+    """Lemma E.1 for c_p K^p and H∞, on inputs of the sphere and on pairs of opposites, where H∞ may be singular."""
+
+    samples: int
+    dim: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class Config:
     samples: tuple[int, ...]
     dims: tuple[int, ...]
@@ -69,24 +80,27 @@ PROFILES = {
 }
 
 
-def cells(config: Config) -> list[Labels | Pairs]:
+def cells(config: Config) -> list[Labels | Pairs | Order]:
     labels = [
         Labels(samples, dim, seed, config.tests)
         for samples in config.samples
         for dim in config.dims
         for seed in range(config.seeds)
     ]
-    return [*labels, *(Pairs(config.dims[0], seed) for seed in range(config.seeds))]
+    pairs = [Pairs(config.dims[0], seed) for seed in range(config.seeds)]
+    return [*labels, *pairs, *(Order(30, config.dims[0], seed) for seed in range(config.seeds))]
 
 
-def cost(cell: Labels | Pairs) -> Cost:
+def cost(cell: Labels | Pairs | Order) -> Cost:
     """A Cholesky factor of n³/3 on one core at a quarter of a product's speed, and 100 operations for an angle."""
-    n = cell.samples if isinstance(cell, Labels) else 2 * cell.dim + 4
+    n = 2 * cell.dim + 4 if isinstance(cell, Pairs) else cell.samples
     extra = cell.tests if isinstance(cell, Labels) else 0
     return Cost(4 * n**3 / 3 + n * (n + extra) * (2 * cell.dim + 300), 8 * n * (5 * n + 3 * extra) + 1e6)
 
 
-def run(cell: Labels | Pairs) -> xr.Dataset:
+def run(cell: Labels | Pairs | Order) -> xr.Dataset:
+    if isinstance(cell, Order):
+        return _run_order(cell)
     return _run_labels(cell) if isinstance(cell, Labels) else _run_pairs(cell)
 
 
@@ -94,6 +108,7 @@ def claims(results: Results) -> list[Claim]:
     return [
         *section6_report.label_claims(results.where(Labels)),
         *section6_report.pair_claims(results.where(Pairs)),
+        *section6_report.order_claims(results.where(Order)),
     ]
 
 
@@ -197,3 +212,18 @@ def _run_pairs(cell: Pairs) -> xr.Dataset:
         H = Gram(relu_hidden, np.concatenate([X[:count], -X[:count]])).dense()
         smallest.append(np.linalg.eigvalsh(H)[0])
     return xr.Dataset({"smallest": ("pairs", np.array(smallest))}).assign_coords(pairs=counts)
+
+
+def _run_order(cell: Order) -> xr.Dataset:
+    X = data.sphere(cell.samples, cell.dim, key=jax.random.key(cell.seed))
+    half = X[: cell.dim + 2]  # from d + 1 pairs of opposites on H∞ is singular
+    ratios = [[_order(inputs, p) for p in EVEN] for inputs in (X, np.concatenate([half, -half]))]
+    return xr.Dataset({"ratio": (("inputs", "power"), np.array(ratios))}).assign_coords(
+        inputs=["sphere", "opposite"], power=list(EVEN)
+    )
+
+
+def _order(X: Float[np.ndarray, "n d"], p: int) -> float:
+    """The smallest λ with P_A H∞† P_A ⪯ λA† for A = c_p K^{∘p}."""
+    assert relu_hidden.series is not None
+    return pseudo_inverse_ratio(relu_hidden.series(p + 1)[p] * (X @ X.T) ** p, Gram(relu_hidden, X).dense())

@@ -1,5 +1,6 @@
 """What Section 6's results say: its claims and its figures."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,12 +9,14 @@ import xarray as xr
 
 from offtangent.kernels import relu_hidden
 from offtangent.lab import Claim, Results
-from offtangent.lab.statistics import fraction_interval, mean_interval, slope_interval
+from offtangent.lab.hypotheses import Hypothesis
+from offtangent.lab.statistics import mean_interval, slope_interval
+from offtangent.papers.arora._conditions import DELTA, constant_one, often, positive, theorem_51
+from offtangent.papers.arora._tables import stacked
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
 from offtangent.theory.arora.learnability import sample_size
 
-DELTA = 0.1
 EXAMPLES = {
     "linear": ("Example 6.1", "βᵀx costs at most 3‖β‖"),
     "quadratic": ("Example 6.2", "xᵀAx costs at most 6‖A‖_*"),
@@ -22,11 +25,12 @@ EXAMPLES = {
     "sum": ("Corollary 6.2", "a sum of αⱼ (βⱼᵀx)^pⱼ costs at most 3 Σ pⱼ |αⱼ| ‖βⱼ‖^pⱼ"),
 }
 COLOURS = ("blue", "vermillion", "green", "purple", "orange", "sky")
+ROUNDING = 1e-9  # of eigenvalues of products with the pseudo-inverse
 
 
 def label_claims(results: Results) -> Iterator[Claim]:
     """Theorem 6.1 and what follows from it, and what happens outside it."""
-    table = _table(results)
+    table = stacked(results, "samples", "dim", "seed")
     if table is None:
         return
     n = table.samples.values
@@ -41,18 +45,30 @@ def label_claims(results: Results) -> Iterator[Claim]:
         source="Remark 5.1",
         statement="λ_min(H∞) > 0 when no two inputs are parallel",
         measured=f"smallest λ_min, {over}",
+        note="Of inputs drawn from the sphere no two are parallel, with probability one.",
     )  # fmt: skip
+
+
+def _covers(table: xr.Dataset, *powers: int) -> tuple[Hypothesis, ...]:
+    """Theorem 6.1's hypotheses: no odd power but one, and an H∞ that can be inverted."""
+    odd = max((p for p in powers if p % 2 and p > 1), default=0)
+    return (
+        Hypothesis("largest odd power above 1", odd, "=", 0, "Theorem 6.1"),
+        positive(float(table.smallest.min())),
+    )
 
 
 def _theorem(table: xr.Dataset, over: str) -> Iterator[Claim]:
     covered = table.sel(label=_powers(table, odd=False))
     powers = ", ".join(_degree(name) for name in covered.label.values)
     worst = covered.cost / covered.bound
+    hypotheses = _covers(table, *(int(_degree(name)) for name in covered.label.values))
     yield Claim.at_most(
         float(worst.max()), 1,
         source="Theorem 6.1",
         statement="√(yᵀ(H∞)⁻¹y) ≤ 3p|α|‖β‖ᵖ for p = 1 and even p, for every n",
         measured=f"largest ratio of the two sides, p = {powers}, {over}",
+        hypotheses=hypotheses,
         note="Both sides scale alike with α and β, so α = ‖β‖ = 1.",
     )  # fmt: skip
     for name, field, statement in (
@@ -64,6 +80,7 @@ def _theorem(table: xr.Dataset, over: str) -> Iterator[Claim]:
             source=f"Theorem 6.1, {name}",
             statement=statement,
             measured=f"largest ratio of the two sides, p = {powers}, {over}",
+            hypotheses=hypotheses,
         )  # fmt: skip
     largest = table.largest.dropna("samples", how="all")
     degrees = [int(_degree(name)) for name in covered.label.values]
@@ -75,12 +92,14 @@ def _theorem(table: xr.Dataset, over: str) -> Iterator[Claim]:
         source="Theorem 6.1, proof: c_p Kᵖ ⪯ H∞",
         statement="the same for every β at once",
         measured=f"largest c_p λ_max((H∞)⁻¹Kᵖ), p = {powers}, n up to {int(largest.samples.max())}, {over}",
+        hypotheses=hypotheses,
     )  # fmt: skip
     yield Claim.at_most(
         float(table.excess.max()), 1,
         source="Section 6, before Corollary 6.2",
         statement="√(yᵀ(H∞)⁻¹y) of a sum of labels is at most the sum of theirs",
         measured=f"largest ratio over all pairs of {table.sizes['label']} kinds of labels, {over}",
+        identity=True,
     )  # fmt: skip
 
 
@@ -92,6 +111,7 @@ def _examples(table: xr.Dataset, over: str) -> Iterator[Claim]:
             source=source,
             statement=statement,
             measured=f"largest ratio of the two sides, {over}",
+            hypotheses=_covers(table),
             note=f"Largest ratio to the best bound that the series of H∞ gives: "
             f"{float((found.cost / found.tightest).max()):.3f}.",
         )  # fmt: skip
@@ -120,7 +140,7 @@ def _odd(table: xr.Dataset, over: str) -> Iterator[Claim]:
                 source=f"Theorem 6.1, p = {p}, d = {dim}",
                 statement=f"√(yᵀ(H∞)⁻¹y) of labels (βᵀx)^{p}, which the theorem leaves out, does not grow with n",
                 measured=f"log-log slope in n, {over}",
-                inside=False,
+                hypotheses=_covers(table, p),
                 note=f"At n = {n[-1]:.0f} it is {last:.2f} times 3p|α|‖β‖ᵖ. Random labels grow with a slope of "
                 f"{random.value:.2f}.",
             )  # fmt: skip
@@ -129,17 +149,22 @@ def _odd(table: xr.Dataset, over: str) -> Iterator[Claim]:
 def _learnt(table: xr.Dataset, over: str) -> Iterator[Claim]:
     covered = table.sel(label=[*_powers(table, odd=False), *EXAMPLES])
     telling = covered.test_bound < 1
-    held = int(((covered.test_loss <= covered.test_bound) & telling).sum())
-    if int(telling.sum()):
-        yield Claim.at_least(
-            fraction_interval(held, int(telling.sum())), 1 - DELTA,
+    kept = ((covered.test_loss <= covered.test_bound) | ~telling).all("label").where(telling.any("label"))
+    samples = int(kept.count())
+    if samples:
+        n, smallest = int(table.samples.max()), float(table.smallest.min())
+        yield often(
+            int(kept.sum()),
+            samples,
             source="Theorem 5.1",
             statement="the loss on new data is at most √(2yᵀ(H∞)⁻¹y/n) + 2/√(2n) + 3√(log(6N/δ)/2n), N = ⌈√(n/λ₀)⌉, "
             "with probability 1 − δ, for the network of infinite width that starts at zero and is trained to the end",
-            measured=f"fraction of runs where the bound is below one, min(|f(x) − g(x)|, 1), δ = {DELTA}, {over}",
+            measured="fraction of samples of n inputs where it is for all labels of which the bound is below one, "
+            f"min(|f(x) − g(x)|, 1), δ = {DELTA}, {over}",
+            hypotheses=theorem_51(n, width=math.inf, scale=0.0, smallest=smallest),
             note=f"On average the loss is {float((covered.test_loss / covered.test_bound).where(telling).mean()):.3f} "
             "of the bound.",
-        )  # fmt: skip
+        )
     asked = xr.apply_ufunc(
         lambda bound, n: np.sqrt(sample_size(1.0, epsilon=1.0, delta=DELTA) - 1 + bound**2) / np.sqrt(n),
         covered.bound, covered.samples,
@@ -148,7 +173,9 @@ def _learnt(table: xr.Dataset, over: str) -> Iterator[Claim]:
         float((covered.test_loss / asked).max()), 1,
         source="Section 6, sample size",
         statement="(M_g + log(1/δ))/ε² samples suffice for a loss of ε, with M_g the square of (13) and constant one",
-        measured=f"largest ratio of the loss to √((M_g + log(1/δ))/n), all functions that Section 6 covers, {over}",
+        measured=f"largest ratio of the loss to ε = √((M_g + log(1/δ))/n), δ = {DELTA:g}, all functions that Section 6 "
+        f"covers, {over}",
+        hypotheses=(*_covers(table), constant_one("Section 6")),
     )  # fmt: skip
 
 
@@ -167,6 +194,7 @@ def pair_claims(results: Results) -> Iterator[Claim]:
         source="Remark 5.1, one pair {x, −x}",
         statement="two opposite inputs have λ_min(H∞) = 1/2: no neuron is active on both",
         measured=f"λ_min, {seeds} seeds",
+        identity=True,
     )  # fmt: skip
     for part, count in ((few, f"1 to {dim}"), (more, f"{dim + 1} and {dim + 2}")):
         yield Claim.at_least(
@@ -174,14 +202,36 @@ def pair_claims(results: Results) -> Iterator[Claim]:
             source=f"Remark 5.1, {count} pairs {{x, −x}} in d = {dim}",
             statement="λ_min(H∞) > 0 for opposite inputs too",
             measured=f"smallest λ_min, {seeds} seeds; {rounding:.1g} is rounding",
-            inside=False,
+            hypotheses=[Hypothesis("largest |xᵢᵀxⱼ|, i ≠ j,", 1.0, "<", 1, "Remark 5.1")],
             note="On labels with y(−x) = −y(x) H∞ acts as K/2, which has rank d: up to d pairs it is invertible.",
         )  # fmt: skip
 
 
+def order_claims(results: Results) -> Iterator[Claim]:
+    """Lemma E.1 on the matrices that the proof of Theorem 6.1 takes it for."""
+    words: dict[str, Any] = {
+        "source": "Lemma E.1",
+        "statement": "P_A B† P_A ⪯ A† for B ⪰ A ⪰ 0: A = c_p Kᵖ, p = 1 and even p, and B = H∞, which may be singular",
+    }
+    if not len(results):
+        why = "Lemma E.1 takes cells of its own, which are not among these results."
+        yield Claim.not_run(reason="data", why=why, profile="smoke", **words)
+        return
+    cell = results.first
+    ratios = np.stack([found.ratio.values for _, found in results])
+    yield Claim.at_most(
+        float(ratios.max()),
+        1 + ROUNDING,
+        measured=f"largest λ that P_A B† P_A ⪯ λA† needs, {cell.samples} inputs on the sphere and {cell.dim + 2} pairs "
+        f"of opposites, d = {cell.dim}, {len(results)} seeds; {ROUNDING:g} is rounding",
+        note=f"On the sphere up to {ratios[:, 0].max():.4f}, for opposites up to {ratios[:, 1].max():.4f}.",
+        **words,
+    )
+
+
 def label_figures(results: Results) -> Iterator[Figure]:
     """The cost of labels against n, and the loss on new data."""
-    table = _table(results)
+    table = stacked(results, "samples", "dim", "seed")
     if table is None:
         return
     n = table.samples.values
@@ -253,13 +303,3 @@ def _powers(table: xr.Dataset, *, odd: bool) -> list[str]:
 
 def _degree(name: str) -> str:
     return name.removeprefix("p=")
-
-
-def _table(results: Results) -> xr.Dataset | None:
-    """All n, dimensions and seeds in one data set, less the n of which a cell is missing; None if too few are left."""
-    if not len(results):
-        return None
-    table = results.combine("samples", "dim", "seed")
-    complete = np.isfinite(table.cost).all(("dim", "seed", "label"))
-    table = table.sel(samples=complete)
-    return table if table.sizes["samples"] >= 2 else None

@@ -5,11 +5,12 @@ degree p − 2 into weights W⋆ at which the quadratic part of a network is $\a
 such W⋆ add up (footnote 5), which gives 2-XOR. Each falls short of its target by an error that the width makes small.
 Theorem 6 bounds what a quadratic model can learn by heart, through Lemma 5's feature term, Lemma 8 and M_{x,op}.
 
-Three kinds of cell: a target expressed at one width; the feature term at one width; the spread of inputs in one
-dimension. All of it is float64 on the host.
+Four kinds of cell: a target expressed at one width; the feature term at one width; the spread of inputs in one
+dimension, all three in float64 on the host; and the gap between population and sample itself, at one n, d and m.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import jax
@@ -18,9 +19,10 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from offtangent import data
-from offtangent.lab import Claim, Cost, Results
+from offtangent.lab import Claim, Cost, Results, over_seeds
 from offtangent.networks import TwoLayer
-from offtangent.papers.bai_lee import constructions_report
+from offtangent.papers.bai_lee import _gaps_report, constructions_report
+from offtangent.papers.bai_lee._gaps import measured_gap
 from offtangent.report import Figure
 from offtangent.theory.bai_lee.bounds import generalisation_gap
 from offtangent.theory.bai_lee.complexity import expected_input_spread, feature_rademacher, feature_term
@@ -69,61 +71,119 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """L_P(Ŵ) − L(Ŵ) at one size, for `seeds` samples and networks."""
+
+    samples: int
+    dim: int
+    width: int
+    signs: int  # under which L is taken
+    tests: int  # inputs, each with either label
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Sizes of the gap's cells: each of three is gone through by itself, from a common one, the first of all."""
+
+    samples: tuple[int, ...]
+    dims: tuple[int, ...]
+    widths: tuple[int, ...]
+    seeds: int = 5
+    tests: int = 4000
+    signs: int = 32
+
+
+@dataclass(frozen=True)
 class Config:
     widths: tuple[int, ...]
     feature_widths: tuple[int, ...]
     dims: tuple[int, ...]
+    gaps: Gaps
     seeds: int = 20
     draws: int = 8
 
 
 PROFILES = {
     "smoke": Config(
-        widths=(128, 512, 2048, 8192, 32_768), feature_widths=(16, 32, 64, 128, 256), dims=(5, 20, 80), seeds=10
+        widths=(128, 512, 2048, 8192, 32_768),
+        feature_widths=(16, 32, 64, 128, 256),
+        dims=(5, 20, 80),
+        gaps=Gaps(samples=(128, 512, 2048), dims=(8,), widths=(32,)),
+        seeds=10,
     ),
     "laptop": Config(
         widths=(128, 512, 2048, 8192, 32_768),
         feature_widths=(32, 96, 288, 864, 2592),
         dims=(5, 10, 20, 40, 80, 160),
+        gaps=Gaps(samples=(256, 1024, 4096), dims=(8, 16, 32), widths=(64, 256, 1024)),
     ),
     "paper": Config(
         widths=(128, 512, 2048, 8192, 32_768, 131_072, 524_288),
         feature_widths=(32, 128, 512, 2048, 8192),
         dims=(5, 10, 20, 40, 80, 160, 320),
+        gaps=Gaps(
+            samples=(512, 2048, 8192, 32_768),
+            dims=(8, 16, 32, 64, 128),
+            widths=(128, 512, 2048, 8192),
+            seeds=20,
+            tests=20_000,
+            signs=128,
+        ),
     ),
 }
 
 
-def cells(config: Config) -> list[Target | Features | Spread]:
+def cells(config: Config) -> list[Target | Features | Spread | Gap]:
     return [
         *(Target(target, width, 6, 20, config.seeds) for target in TARGETS for width in config.widths),
         *(Features(width, 6, 40, config.draws, config.seeds // 2) for width in config.feature_widths),
         *(Spread(law, dim, 20, config.seeds) for law in LAWS for dim in config.dims),
+        *_gap_cells(config.gaps),
     ]
 
 
-def cost(cell: Target | Features | Spread) -> Cost:
+def _gap_cells(gaps: Gaps) -> list[Gap]:
+    n, d, m = gaps.samples[0], gaps.dims[0], gaps.widths[0]
+    sizes = [
+        *((samples, d, m) for samples in gaps.samples),
+        *((n, dim, m) for dim in gaps.dims),
+        *((n, d, width) for width in gaps.widths),
+    ]
+    return [Gap(*size, gaps.signs, gaps.tests, gaps.seeds) for size in dict.fromkeys(sizes)]
+
+
+def cost(cell: Target | Features | Spread | Gap) -> Cost:
     if isinstance(cell, Spread):
         return Cost(cell.seeds * 4 * cell.ratio * cell.dim**3, 8 * cell.ratio * cell.dim**2 + 1e6)
     entries = cell.samples * cell.width
+    if isinstance(cell, Gap):
+        fit = entries * cell.dim**2 + 20 * cell.width * cell.dim**3
+        risks = 2 * cell.width * (cell.tests + cell.samples) * (2 * cell.dim + 60 + 2 * cell.signs)
+        return Cost(cell.seeds * (fit + risks), 8 * (6 * entries + 2 * cell.width * cell.dim**2) + 2e8)
     if isinstance(cell, Target):
         return Cost(cell.seeds * entries * (6 * cell.dim + 60), 8 * 6 * entries + 1e6)
     return Cost(cell.seeds * cell.draws * entries * 20 * cell.dim**2, 8 * 8 * entries + 1e7)
 
 
-def run(cell: Target | Features | Spread) -> xr.Dataset:
+def run(cell: Target | Features | Spread | Gap) -> xr.Dataset:
+    if isinstance(cell, Gap):
+        return over_seeds(measured_gap, cell)
     one = {Target: _target, Features: _features, Spread: _spread}[type(cell)]
     parts = [one(cell, jax.random.key(seed)) for seed in range(cell.seeds)]  # type: ignore[operator]
     table = {name: ("seed", np.array([part[name] for part in parts])) for name in parts[0]}
     return xr.Dataset(table).assign_coords(seed=np.arange(cell.seeds))
 
 
-def claims(results: Results) -> list[Claim]:
-    return constructions_report.claims(results.where(Target), results.where(Features), results.where(Spread))
+def claims(results: Results) -> Iterator[Claim]:
+    yield from constructions_report.claims(results.where(Target), results.where(Features), results.where(Spread))
+    yield from _gaps_report.claims(results.where(Gap))
 
 
 def draw(results: Results) -> list[Figure]:
-    return constructions_report.figures(results.where(Target), results.where(Features), results.where(Spread))
+    gaps = results.where(Gap)
+    found = constructions_report.figures(results.where(Target), results.where(Features), results.where(Spread))
+    return [*found, _gaps_report.figure(gaps)] if len(gaps) > 1 else found
 
 
 def _target(cell: Target, key: Key[Array, ""]) -> dict[str, float]:

@@ -20,9 +20,10 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from offtangent.lab import Claim, Cost, Results
-from offtangent.papers.bai_lee import landscape_report
+from offtangent.papers.bai_lee import landscape_figures, landscape_report
 from offtangent.papers.bai_lee._noisy_xor import BEST, Problem, noisy_xor
 from offtangent.papers.bai_lee._starts import descend, starts, values, wander
+from offtangent.papers.bai_lee.stationary_report import EPSILON, GAMMA
 from offtangent.report import Figure
 from offtangent.taylor import certificate
 from offtangent.theory import RandomisedRisk
@@ -33,7 +34,6 @@ from offtangent.theory.bai_lee.penalties import penalty_choice
 from offtangent.theory.bai_lee.signs import ENUMERATED, in_float64
 from offtangent.theory.bai_lee.survey import landscape_survey
 
-GAMMA, EPSILON = landscape_report.GAMMA, landscape_report.EPSILON
 WEIGHTS = ("W⋆", "random")  # at which L and L^Q are compared over widths
 FRESH = 10  # times that many new signs, on which the last points are looked at again
 LOOSE = 1e-2  # tolerance of the curvatures on the way, over the largest; that of the last ones is 10⁻³
@@ -152,7 +152,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return landscape_report.figures(results.where(Points), results.where(Widths), results.where(Starts))
+    return landscape_figures.figures(results.where(Points), results.where(Widths), results.where(Starts))
 
 
 def _risk(problem: Problem, signs: int, strength: float, key: Key[Array, ""]) -> RandomisedRisk:

@@ -118,40 +118,59 @@ def claims(results: Results[Extraction]) -> Iterator[Claim]:
 
 
 def _on_falling(sweep: Sweep[Extraction], nodes: str) -> Iterator[Claim]:
-    """The terms below and above the k-th."""
+    """The terms below and above the k-th, as drawn; and the exact mean of the next one, whose exponent is built in."""
     k, shift = sweep.cell.order, sweep.cell.shift
     law = matched_moments(k, shift=shift)
     for j in range(1, k + 2):
         if j == k:
             continue
-        # Where nodes are shifted, f^(k+1) is a mean and a fluctuation that falls faster: the mean has the exponent.
-        in_mean = bool(j == k + 1 and shift)
-        name, drawn = ("mean", EXACT) if in_mean else ("size", DRAWN)
-        what = f"E_z f^({j})" if in_mean else f"f^({j})"
         yield sweep.slope(
-            sweep.results.table(name, term=j),
+            sweep.results.table("size", term=j),
             "≤",
             float(law.exponent(j)),
-            of=drawn,
+            of=DRAWN,
             source="Section 6.1",
-            statement=f"{what} = O(m^({_fraction(law.exponent(j))})) for k = {k}, {nodes}",
+            statement=f"f^({j}) = O(m^({_fraction(law.exponent(j))})) for k = {k}, {nodes}",
+        )
+    if shift:  # else its mean is zero
+        yield sweep.slope(
+            sweep.results.table("mean", term=k + 1),
+            "=",
+            float(law.exponent(k + 1)),
+            of=EXACT,
+            identity=True,
+            source="Section 6.1",
+            statement=f"E_z f^({k + 1}) is of order m^({_fraction(law.exponent(k + 1))}) for k = {k}, {nodes}",
+            note="The moments of z± and the length m^(−1/2k) of w⋆ make it so, up to the mean over w₀.",
         )
 
 
 def _on_staying(sweep: Sweep[Extraction], nodes: str) -> Iterator[Claim]:
+    """The k-th: as drawn it is bounded and tends to a limit that is not zero, so that it does not fall either."""
     k, size = sweep.cell.order, sweep.results.table
     others = [size("size", term=j).mean(axis=0) for j in range(1, k + 2) if j != k]
     dominance = size("size", term=k).mean(axis=0, keepdims=True) / np.max(others, axis=0)
+    yield sweep.slope(
+        size("size", term=k),
+        "≤",
+        0.0,
+        of=DRAWN,
+        # What does not vary may have an interval of no width.
+        pad=1e-9,
+        source="Section 6.1",
+        statement=f"f^({k}) = O(1) for k = {k}, {nodes}",
+        note=f"f^({k}) over the rest, the largest of them: {sweep.ends(dominance)}.",
+    )
     yield sweep.slope(
         size("mean", term=k),
         "=",
         0.0,
         of=EXACT,
-        # What is exact to rounding may have an interval of no width.
         pad=1e-9,
+        identity=True,
         source="Section 6.1",
-        statement=f"f^({k}) = O(1), neither growing nor falling, for k = {k}, {nodes}",
-        note=f"f^({k}) over the rest, the largest of them: {sweep.ends(dominance)}.",
+        statement=f"E_z f^({k}) neither grows nor falls, for k = {k}, {nodes}",
+        note="E z₊^k = E z₋^k + 1 and the length m^(−1/2k) of w⋆ make it so, up to the mean over w₀.",
     )
     yield sweep.slope(
         "distance",

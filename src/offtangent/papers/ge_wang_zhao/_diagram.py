@@ -19,6 +19,13 @@ class Diagram:
     power: int
     steps: int
     seeds: int
+    lengths: str = "one"  # of what the quadratic layers see: divided by its length, or "as printed"
+
+    @property
+    def seen(self) -> str:
+        """What the quadratic layers see, in letters."""
+        seen = "(Rx)^p" if self.axis == "features" else "x"
+        return f"{seen} over its length" if self.lengths == "one" else seen
 
 
 def inputs(cell: Diagram, size: int) -> int:

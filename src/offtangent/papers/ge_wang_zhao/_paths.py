@@ -19,6 +19,7 @@ from offtangent.training.perturbed import Algorithm1State, algorithm1
 
 # Algorithm 1 as one would use it: the theory's thresholds ask for 10²⁰ steps.
 PRACTICAL = DescentSettings(rate=5.0, radius=0.01, gradient=1e-5, decrease=1e-6, wait=400)
+NOISE = 1e-5  # the length of what is added to W at every step of noisy descent
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,8 @@ def follow(
     for before, after in itertools.pairwise(looks):
         if method == "negative curvature":
             W, _ = negative_curvature_descent(risk, W, after - before)
+        elif method == "noisy descent":
+            W = _shaken(risk, W, jnp.asarray(rate, W.dtype), key, jnp.asarray([before, after]))
         elif method == "algorithm 1":
             state = optimiser.init(W) if state is None else state
             W, state = _perturbed(risk, optimiser.update, W, state, jnp.asarray(after - before))
@@ -83,6 +86,19 @@ def _look(risk: QuadraticRisk, W: Float[Array, "d r"]) -> tuple[Float[Array, ""]
 @eqx.filter_jit
 def _descend(risk: QuadraticRisk, W: Float[Array, "d r"], rate: Array, steps: Array) -> Float[Array, "d r"]:
     return jax.lax.fori_loop(0, steps, lambda _, V: V - rate * risk.gradient(V), W)
+
+
+@eqx.filter_jit
+def _shaken(
+    risk: QuadraticRisk, W: Float[Array, "d r"], rate: Array, key: Key[Array, ""], between: Array
+) -> Float[Array, "d r"]:
+    """Descent with a Gaussian of length NOISE or so added at every step, new at each."""
+
+    def step(t: Array, V: Array) -> Array:
+        noise = jax.random.normal(jax.random.fold_in(key, t), V.shape, V.dtype)
+        return V - rate * risk.gradient(V) + NOISE * noise / V.size**0.5
+
+    return jax.lax.fori_loop(between[0], between[1], step, W)
 
 
 @eqx.filter_jit

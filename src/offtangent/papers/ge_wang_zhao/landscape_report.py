@@ -6,28 +6,24 @@ from typing import Any
 import numpy as np
 
 from offtangent.lab import Claim, Results
-from offtangent.lab.statistics import fraction_interval
-from offtangent.papers.ge_wang_zhao import landscape_figures
+from offtangent.lab.hypotheses import Hypothesis
+from offtangent.papers.ge_wang_zhao import _theorem4_report, landscape_figures
 from offtangent.papers.ge_wang_zhao._diagram import LEVEL
 from offtangent.papers.ge_wang_zhao._minima import COUNTS, CURVATURE, GRADIENT, ZERO
 from offtangent.report import Figure
 from offtangent.theory.ge_wang_zhao.capacity import least_width, most_samples
+from offtangent.theory.ge_wang_zhao.descent import theorem4
 
 ROUNDING = 1e-9
-DELTA = 0.1  # of Theorem 4
-ENOUGH = 36  # runs without a failure from which on the interval of their share lies above 1 − δ
 
 
-def claims(smooth: Results, curved: Results, literal: Results, starts: Results) -> list[Claim]:
+def claims(smooth: Results, curved: Results, literal: Results, fresh: Results, starts: Results) -> list[Claim]:
     found: list[Claim] = []
     if len(starts):
         found += _of_starts(starts)
     if len(curved):
         found += _of_curvature(curved)
-    if len(proof := literal.where(printed=False)):
-        found += _of_theorem_4(proof)
-    if len(printed := literal.where(printed=True)):
-        found.append(_as_printed(printed))
+    found += _theorem4_report.claims(literal, fresh)
     if len(smooth):
         found += _of_smoothness(smooth)
     return found
@@ -98,105 +94,28 @@ def _of_curvature(results: Results) -> list[Claim]:
     where = f"d = {cell.dim}, n = {cell.samples}, {cell.points - 1} points W on each of {_sets(cell.seeds)}"
     wide, square = [width for width in cell.widths if width >= least_width(cell.dim)], 2 * cell.dim
     told = ", ".join(f"{gaps[width].mean():.2g} at r = {width}" for width in cell.widths if width < min(wide))
+    note = f"Narrower networks have a gap, on average {told}: neither half of a random W has a null vector there."
+    if square in gaps:
+        note += f" With r = 2d it is up to {gaps[square].max():.2g}, so that the lemma's width cannot be 2d."
     return [
         Claim.at_most(
-            max(float(np.abs(gaps[width]).max()) for width in wide), ROUNDING, source="Lemma 3",
+            max(float(np.abs(gaps[width]).max()) for width in wide),
+            ROUNDING,
+            source="Lemma 3",
             statement="λ_min(∇²f) = −‖M‖ for r ≥ 2d + 2",
             measured=f"largest |λ_min + ‖M‖|/‖M‖, whole Hessians, r = {', '.join(map(str, wide))}, {where}",
-        ),
-        Claim.at_least(
-            float(gaps[square].max()), ROUNDING, strict=True, source="Lemma 3, its width",
-            statement="with r = 2d neurons there are W where λ_min(∇²f) > −‖M‖",
-            measured=f"largest (λ_min + ‖M‖)/‖M‖, r = {square}, {where}",
-            note=f"On average {told}: neither half of a random W has a null vector there.",
+            note=note,
+            identity=True,
         ),
         Claim.at_most(
-            zero, ROUNDING, source="Lemma 3, at W = 0", statement="λ_min(∇²f) = −‖M‖ at W = 0 for every width",
+            zero,
+            ROUNDING,
+            source="Lemma 3, at W = 0",
+            statement="λ_min(∇²f) = −‖M‖ at W = 0 for every width",
             measured=f"largest |λ_min + ‖M‖|/‖M‖, r = {', '.join(map(str, cell.widths))}, {_sets(cell.seeds)}",
+            identity=True,
         ),
-    ]  # fmt: skip
-
-
-def _of_theorem_4(results: Results) -> list[Claim]:
-    toys = "; ".join(f"d = {cell.dim}, n = {cell.samples}: {cell.seeds}" for cell, _ in results)
-    where = f"every step of the runs ({toys})"
-
-    def largest(size: Any) -> float:
-        return max(float(np.max(size(data))) for _, data in results)
-
-    told = ", ".join(f"{float(data['wait']):.0f}" for _, data in results)
-    steps = ", ".join(f"{float(data['steps'].max()):.0f}" for _, data in results)
-    found = [
-        Claim.at_most(
-            largest(lambda data: data["rise"] / (1.5 * data["slope"] ** 2)), 1.0, source="Theorem 4, proof",
-            statement="g(W_t) ≤ g(W_ins) + 3cε′²/2χ⁴ at every step of Algorithm 1 with the theorem's settings",
-            measured=f"largest (g(W_t) − g(0))/(3cε′²/2χ⁴), {where}",
-            note=f"c = 1, δ = {DELTA:g}, ε = f(0)/4; t_thres is {told}.",
-        ),
-        Claim.at_most(
-            largest(lambda data: data["rise"] * data["smoothness"] / (1.5 * data["slope"] ** 2)), 1.0,
-            source="Theorem 4, proof, property 2",
-            statement="g(W_t) ≤ g(W_ins) + 3cε′²/2χ⁴ℓ also while it is perturbed",
-            measured=f"largest (g(W_t) − g(0))/(3cε′²/2χ⁴ℓ), {where}",
-        ),
-        Claim.at_most(
-            largest(lambda data: data["excess"] / data["start"]), 1e-14, source="Theorem 4, proof, eq. (2)",
-            statement="g(W_{t+1}) ≤ g(W_t) − (η/2)‖∇g(W_t)‖² for each step of gradient descent, to rounding",
-            measured=f"largest excess over f(0), {where}",
-        ),
-        Claim.at_most(
-            largest(lambda data: data["length"] * data["gamma"] / (2 * (data["start"] + 1))), 1.0,
-            source="Theorem 4, proof", statement="‖W_t‖² ≤ 2(f(0) + 1)/γ: it never leaves the ball of Lemma 5",
-            measured=f"largest ratio of the two sides, {where}",
-        ),
-        Claim.at_most(
-            largest(lambda data: data["steps"].where(data["returned"], np.inf) / data["iterations"]), 1.0,
-            source="Theorem 4, iterations", statement="it ends within the number of iterations that the theorem states",
-            measured=f"largest number of steps over the bound, its constant as one, {toys}", note=f"Steps: {steps}.",
-        ),
-    ]  # fmt: skip
-    return found + _returned(results, toys)
-
-
-def _returned(results: Results, toys: str) -> list[Claim]:
-    good, low, total = 0, 0, 0
-    for _, data in results:
-        returned = data["returned"].values.astype(bool)
-        slope, curve = data["gradient"] <= data["accuracy"], data["lowest"] >= -data["gamma"]  # √(ρε′) = γ
-        good += int((returned & slope.values & curve.values).sum())
-        low += int((returned & (data["last"] <= data["epsilon"]).values).sum())
-        total += len(returned)
-    told = ", ".join(f"{float((data['last'] / data['epsilon']).max()):.2g}" for _, data in results)
-    found = []
-    for source, count, statement, note in (
-        ("Theorem 3", good, "the point returned has ‖∇g‖ ≤ ε′ and λ_min(∇²g) ≥ −√(ρε′), but with probability δ", ""),
-        ("Theorem 4", low, "the point returned has f ≤ ε, but with probability δ",
-         f"Largest f/ε of each toy: {told}. Called with ε′, as in the proof, not with ε, as in the statement."),
-    ):  # fmt: skip
-        if total < ENOUGH:
-            why = f"{count} of {total} runs do; {ENOUGH} are needed for an interval above {1 - DELTA:g}."
-            found.append(Claim.not_run(reason="size", source=source, statement=statement, profile="laptop", why=why))
-        else:
-            found.append(
-                Claim.at_least(
-                    fraction_interval(count, total), 1 - DELTA, source=source, statement=statement, note=note,
-                    measured=f"fraction of {total} runs with their own perturbations, 95 % interval, {toys}",
-                )
-            )  # fmt: skip
-    return found
-
-
-def _as_printed(results: Results) -> Claim:
-    toys = "; ".join(f"d = {cell.dim}, n = {cell.samples}: {cell.seeds}" for cell, _ in results)
-    told = ", ".join(f"{float((data['last'] / data['epsilon']).max()):.3g}" for _, data in results)
-    least = ", ".join(f"{float(data['allowed']):.2g}" for _, data in results)
-    return Claim.at_most(
-        max(float((data["last"] / data["epsilon"]).max()) for _, data in results), 1.0, misprint=True,
-        source="Theorem 4, as printed", statement="called with ε itself, Algorithm 1 returns a point with f ≤ ε",
-        measured=f"largest f/ε, ε = 0.9 f(0), runs with their own perturbations ({toys})",
-        note=f"For each: {told}. At W = 0, where f > ε, λ_min(∇²g) is above −√(ρε): it may return that point, "
-        f"which is so from ε = {least} times f(0) on. The proof calls it with ε′, for which √(ρε′) = γ.",
-    )  # fmt: skip
+    ]
 
 
 def _of_starts(results: Results) -> list[Claim]:
@@ -212,26 +131,90 @@ def _of_starts(results: Results) -> list[Claim]:
     if (fits & wide).any():
         inside = fits & wide
         runs = int(inside.sum()) * cell.starts * len(results)
-        found += [
-            Claim.at_most(
-                float(np.maximum(table["ratio_before"], table["ratio"])[:, inside].max()), 1.0, source="Lemma 1",
-                statement="f ≤ ndε²/4σ² where λ_min(∇²f) ≥ −ε, for r ≥ 2d + 2",
-                measured=f"largest f over the bound, λ_min of the whole Hessian and the proven σ, after {cell.steps} "
-                f"steps of gradient descent and after {cell.polishing} of Levenberg and Marquardt's, {where}",
-                note=f"Of {runs} last points {int(table['certified'][:, inside].sum())} have ‖∇f‖ ≤ {GRADIENT:g} and "
-                f"λ_min ≥ −{CURVATURE:g}, and {int(table['stuck'][:, inside].sum())} of these f > {ZERO:g} f(0) "
-                "and above the lemma's bound.",
-            ),
-            Claim.at_least(
-                float(share[inside].mean()), 1.0, source="Theorem 1",
-                statement="with r ≥ 2d + 2 neurons and n ≤ C(d + 1, 2) samples no start ends in a bad minimum: f = 0",
-                measured=f"share of starts with f ≤ {ZERO:g} f(0) in the end, {where}",
-                note=f"Gradient descent alone is below {LEVEL:g} f(0) after {cell.steps} steps in "
-                f"{_percent(table['descended'][:, inside].mean() / cell.starts)}; where n is near C(d + 1, 2), σ is "
-                f"small ({table['smallest'][:, n <= most].min():.2g} at n = {n[n <= most].max()}) and it is slow.",
-            ),
-        ]  # fmt: skip
+        found += _wide(table, inside, share, where, cell, runs)
     return found + _narrow(table, n, width, counted, share, where, cell)
+
+
+def _wide(
+    table: dict[str, np.ndarray], inside: np.ndarray, share: np.ndarray, where: str, cell: Any, runs: int
+) -> list[Claim]:
+    """Where the lemma speaks: its bound, where the starts end, and what plain descent does of it."""
+    most, n = most_samples(cell.dim), np.array(cell.samples)
+    last = int(n[inside.any(axis=1)].max())
+    sigma = float(table["smallest"][:, inside].min())
+    narrowest = min(width for width in cell.widths if width >= least_width(cell.dim))
+    asked = (
+        Hypothesis("neurons r", narrowest, "≥", least_width(cell.dim), "Lemma 1"),
+        Hypothesis("samples n", last, "≤", most, "Theorem 1"),
+        Hypothesis("proven σ_min[x_j ⊗ x_j]", sigma, ">", 0, "Lemma 1"),
+    )
+    return [
+        Claim.at_most(
+            float(np.maximum(table["ratio_before"], table["ratio"])[:, inside].max()),
+            1.0,
+            source="Lemma 1",
+            statement="f ≤ ndε²/4σ² where λ_min(∇²f) ≥ −ε, for r ≥ 2d + 2",
+            measured=f"largest f over the bound, λ_min of the whole Hessian and the proven σ, after {cell.steps} "
+            f"steps of gradient descent and after {cell.polishing} of Levenberg and Marquardt's, {where}",
+            note="True of every W, by Lemma 3 and Cauchy and Schwarz's inequality.",
+            hypotheses=asked,
+            identity=True,
+        ),
+        Claim.at_least(
+            float(share[inside].mean()),
+            1.0,
+            source="Theorem 1, landscape",
+            statement="every local minimum is a global one: with r ≥ 2d + 2 neurons and n ≤ C(d + 1, 2) samples every "
+            "start, of whatever size, ends at f = 0, by gradient descent and then Levenberg and Marquardt's steps",
+            measured=f"share of starts with f ≤ {ZERO:g} f(0) after {cell.steps} steps of the one and {cell.polishing} "
+            f"of the other, {where}",
+            note=f"Of {runs} last points {int(table['certified'][:, inside].sum())} have ‖∇f‖ ≤ {GRADIENT:g} and "
+            f"λ_min ≥ −{CURVATURE:g}, and {int(table['stuck'][:, inside].sum())} of these f > {ZERO:g} f(0) "
+            "and above the lemma's bound. The theorem's own algorithm is in `ge_wang_zhao/phases`.",
+            hypotheses=asked,
+        ),
+        _alone(table, inside, where, cell, asked),
+    ]
+
+
+def _alone(
+    table: dict[str, np.ndarray], inside: np.ndarray, where: str, cell: Any, asked: tuple[Hypothesis, ...]
+) -> Claim:
+    """What gradient descent does without Levenberg and Marquardt's steps after it."""
+    n = np.array(cell.samples)
+    slow = {
+        int(one): table["descended"][:, i][:, inside[i]].mean() / cell.starts
+        for i, one in enumerate(n)
+        if inside[i].any()
+    }
+    last = max(slow)
+    sigma = float(table["smallest"][:, inside].min())
+    narrowest = min(width for width in cell.widths if width >= least_width(cell.dim))
+    plain = "gradient descent without perturbations"
+    promised = (
+        theorem4(
+            samples=last,
+            dim=cell.dim,
+            width=narrowest,
+            smallest=sigma,
+            radius=1,
+            label=1,
+            start=1 / 12,
+            epsilon=LEVEL / 12,
+        ).iterations
+        if sigma > 0
+        else math.inf
+    )
+    return Claim.at_least(
+        float(np.mean(list(slow.values()))),
+        1.0,
+        source="Theorem 1, descent alone",
+        statement=f"gradient descent alone fits n ≤ C(d + 1, 2) samples from every start: f ≤ {LEVEL:g} f(0)",
+        measured=f"share of starts after {cell.steps} steps, {where}",
+        note=f"By n: {', '.join(f'{count}: {_percent(part)}' for count, part in slow.items())}. At n = {last} the "
+        f"least σ_min is {sigma:.2g}, and Theorem 4 has {promised:.1g} steps there, its constant as one.",
+        hypotheses=(*asked, Hypothesis("algorithm", plain, "=", "perturbed gradient descent", "Theorem 1")),
+    )
 
 
 def _narrow(
@@ -249,10 +232,12 @@ def _narrow(
     beyond = (n[:, None] > counted) & (n <= most)[:, None] & slim
     stuck, reached = (table[name][:, equal] for name in ("stuck", "reached"))
     found = []
+    widest = int(width[slim].max()) if slim.any() else 0
+    asked = (Hypothesis("neurons r", widest, "≥", least_width(cell.dim), "Lemma 1"),)
     if fewer.any():
         found.append(
             Claim.at_least(
-                float(share[fewer].mean()), 1.0, source="Lemma 1, narrower", inside=False,
+                float(share[fewer].mean()), 1.0, source="Lemma 1, narrower", hypotheses=asked,
                 statement="narrower networks reach f = 0 from every start as well, where n is less than the dimension "
                 "of their quadratic forms, dr − r(r − 1)/2 for r ≤ d",
                 measured=f"share of starts with f ≤ {ZERO:g} f(0), r = {_list(width[slim])}, {where}",
@@ -266,18 +251,27 @@ def _narrow(
         caught, certified = (int(table[name][:, beyond].sum()) for name in ("stuck", "certified"))
         found.append(
             Claim.at_most(
-                float(table["ratio"][:, beyond].max()), 1.0, source="Lemma 1, too narrow", inside=False,
+                float(table["ratio"][:, beyond].max()), 1.0, source="Lemma 1, too narrow", hypotheses=asked,
                 statement="f ≤ ndε²/4σ² where λ_min(∇²f) ≥ −ε, where n is more than that dimension",
                 measured=f"largest f over the bound at the last points, {where}",
                 note=f"{caught} of {certified} second-order stationary points have f > {ZERO:g} f(0).",
             )
         )  # fmt: skip
+    return found + _beside(table, n, width, share, where, cell)
+
+
+def _beside(
+    table: dict[str, np.ndarray], n: np.ndarray, width: np.ndarray, share: np.ndarray, where: str, cell: Any
+) -> list[Claim]:
+    """At r = 2d, and with more samples than quadratic forms: as found."""
+    most, found = most_samples(cell.dim), list[Claim]()
     square = width == 2 * cell.dim
     if square.any():
         inside = (n <= most)[:, None] & square
         found.append(
             Claim.at_most(
-                float(table["stuck"][:, inside].sum()), 0, source="Lemma 1, r = 2d", inside=False,
+                float(table["stuck"][:, inside].sum()), 0, source="Lemma 1, r = 2d",
+                hypotheses=(Hypothesis("neurons r", 2 * cell.dim, "≥", least_width(cell.dim), "Lemma 1"),),
                 statement="with r = 2d no second-order stationary point has f > 0",
                 measured=f"how many have, of {int(table['certified'][:, inside].sum())}, n ≤ C(d + 1, 2), {where}",
                 note="Exactly so: either a half of W is invertible, and ∇f = MWA = 0 gives M = 0; or both have null "
@@ -288,7 +282,8 @@ def _narrow(
     if full.any():
         found.append(
             Claim.at_least(
-                float(share[full].mean()), 1.0, source="Lemma 1, n > C(d + 1, 2)", inside=False,
+                float(share[full].mean()), 1.0, source="Lemma 1, n > C(d + 1, 2)",
+                hypotheses=(Hypothesis("samples n", int(n.max()), "≤", most, "Theorem 1"),),
                 statement="with more samples than quadratic forms every start ends at the least f of any of them",
                 measured=f"share of starts within {ZERO:g} f(0) of it, n = {_list(n[n > most])}, r ≥ 2d + 2, {where}",
             )

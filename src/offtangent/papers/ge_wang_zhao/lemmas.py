@@ -187,6 +187,7 @@ PROFILES = {
         {1: (2, 6, 20, 60, 200, 400), 2: (2, 4, 7, 12, 20, 30)}, 3000, points=8000,
     ),
 }  # fmt: skip
+BEYOND = 200  # samples of Lemma 2 where Lemma 13 is silent: below C(20 + 1, 2) = 210, and 2√200 > 20
 SHAPES = {1: (83, 20), 2: (38, 20)}  # dimension and features, p = 1 and 2: inside Lemma 13 up to n = 100
 
 
@@ -207,9 +208,10 @@ def cells(config: Config) -> list[Kind]:
         ]
         found += [Perturbed(power, dim, features, size, NOISE, "zero", seeds) for size in config.samples]
         found.append(Perturbed(power, 23, 4, 4, NOISE, "zero", config.many))
-        for lemma in (14, 20):
-            found.append(Lengths(lemma, power, 1, 1, 1, 0.9 if lemma == 14 else 0.5, 1000 + config.many // 5))
-            found.append(Lengths(lemma, power, 8, 10, 20, 0.001, 1000))
+        found += [Perturbed(power, dim, features, BEYOND, variance, "equal", seeds) for variance in config.variances]
+        if power == 1:  # what they speak of is the same for every power
+            found += [Lengths(lemma, 1, 1, 1, 1, 0.1, config.many) for lemma in (14, 20)]
+        found += [Lengths(lemma, power, 8, 10, 20, 0.001, 1000) for lemma in (14, 20)]
         found += [Span(power, each, 2, seeds) for each in config.spans[power]]
         found += [Span(power, each, power + 2, seeds) for each in config.spans[power][:3]]
         found.append(Span(power, 2, 2, config.many))
@@ -260,7 +262,8 @@ def claims(results: Results) -> list[Claim]:
 
 
 def draw(results: Results) -> list[Figure]:
-    return lemmas_figures.figures(results.where(Perturbed), results.where(Ball), results.where(Span))
+    inside = results.where(Perturbed).only(lambda cell: cell.samples != BEYOND)
+    return lemmas_figures.figures(inside, results.where(Ball), results.where(Span))
 
 
 Part = dict[str, float | Float[np.ndarray, "q"]]

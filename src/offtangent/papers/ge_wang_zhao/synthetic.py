@@ -3,9 +3,10 @@ r"""Figures 2 and 5: a quadratic network learns 300 random samples by heart.
 $f(W) = \frac{1}{4n} \sum_j (x_j^T W A W^T x_j - y_j)^2$ with n = 300 samples in d = 100 dimensions and r = 300 neurons;
 entries and labels are uniform on [−1, 1], and inputs have norm 1. Theorem 4 asks for $r \ge 2d + 2$ and
 $\sigma_{\min}[x_j \otimes x_j] > 0$, which is measured with a proven lower bound. Ways down: gradient descent from a
-small W(0), and from W = 0, a saddle which it never leaves; from there Algorithm 1 with practical settings, and steps of
-negative curvature alone (Lemma 3), each to the minimum on its line; and the interpolant in closed form. Theorem 4's own
-settings are computed and not run: it gives a perturbation 10⁸ steps or more to show its worth. All in float64.
+small W(0), and from W = 0, a saddle which it never leaves; from there with a little noise at every step, by Algorithm 1
+with practical settings, and by steps of negative curvature alone (Lemma 3), each to the minimum on its line; and the
+interpolant in closed form. Theorem 4's own settings are computed and not run, though the paper says that its example
+has them: they give a perturbation 10⁸ steps or more to show its worth. All in float64.
 
 At the end of each path Lemma 1's bound, $f \le nd\|M\|^2 / 4\sigma^2$, is next to f.
 """
@@ -25,7 +26,7 @@ from offtangent.theory import QuadraticRisk
 from offtangent.theory.ge_wang_zhao.descent import theorem4
 from offtangent.theory.ge_wang_zhao.tensor_squares import smallest_singular
 
-METHODS = ("gradient descent", "from the saddle", "algorithm 1", "negative curvature", "closed form")
+METHODS = ("gradient descent", "from the saddle", "algorithm 1", "negative curvature", "closed form", "noisy descent")
 RATE, START, EPSILON = 5.0, 0.01, 0.1
 FEW = 300  # steps of negative curvature, each of which is worth many
 

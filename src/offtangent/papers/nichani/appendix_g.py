@@ -6,8 +6,8 @@ swept, in the settings of Figure 1. As in the authors' code $R_1$ is randomised,
 Π leaves out the first r right singular vectors of the training features. $\lambda_1$ and $\lambda_3$ are on means:
 $\lambda_3$ = 10 is their 0.01 on the sum over 1000 samples. Cut: 8000 steps instead of Figure 1's 20 000.
 
-"Not needed" is judged next to what $R_3$ does: no $\lambda_1$ may lower the test loss by the factor 3 that $R_3$ does.
-A smaller gain is possible, and is told.
+"Not needed" is judged as an equivalence: no $\lambda_1$ may lower the test loss by more than a factor of 1.25, with all
+of the interval over seeds. The seeds of Figure 1 had been seen when that margin was set, so that others are judged.
 """
 
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from offtangent.training.directions import add_regulariser, chain
 
 FRESH = 100  # inputs of R₁ at every step
 FIXED = 10.0  # λ₃
+SEEDS = (2, 22, 222, 2222, 22222, 3, 33, 333, 3333, 33333)  # none of Figure 1's
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,14 @@ class Config:
     width: int
     steps: int
     tests: int
-    settings: tuple[tuple[str, str, float], ...] = (("sphere", "softplus", 0.5),)
+    settings: tuple[tuple[str, str, float], ...] = (("gaussian", "sigmoid", 4.0),)
     strengths: tuple[float, ...] = (0.0, 0.1, 10.0)
-    seeds: tuple[int, ...] = _joint.SEEDS
+    seeds: tuple[int, ...] = SEEDS
     precision: str = "highest"
 
 
 PROFILES = {
-    "smoke": Config(dim=12, width=60, steps=1000, tests=400, strengths=(0.0, 10.0)),
+    "smoke": Config(dim=12, width=60, steps=1000, tests=400, strengths=(0.0, 10.0), seeds=SEEDS[:5]),
     "laptop": Config(dim=20, width=200, steps=800, tests=2000),
     "paper": Config(
         dim=100, width=10_000, steps=8000, tests=10_000,

@@ -1,15 +1,25 @@
-"""What the sweeps of λ₁ say: their claims and figures."""
+"""What the sweeps of λ₁ say: their claims and figures.
 
+"Not needed" is a test of equivalence from one side: all of the interval of the gain by the best λ₁ lies below `MARGIN`.
+"""
+
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from offtangent.lab import Claim, Results
+from offtangent.lab.claims import Verdict
+from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import ratio_interval
-from offtangent.papers.nichani.fig1_report import COLOURS, FALL, NAMES, SIGMAS, curve
+from offtangent.papers.nichani import _joint
+from offtangent.papers.nichani.fig1_report import COLOURS, NAMES, SIGMAS, curve
 from offtangent.report import Figure, new_plot
 from offtangent.report.axes import style
+
+# A gain of the test loss up to which R₁ is not needed: the usual margin of equivalence, 0.8 to 1.25.
+MARGIN = 1.25
 
 
 def claims(results: Results) -> list[Claim]:
@@ -34,16 +44,34 @@ def _of(cell: Any, data: xr.Dataset) -> list[Claim]:
         for strength in cell.strengths
     )
     fit = float((last["train"].sel(strength=0.0) / last["size"]).max())
-    setting = f"({SIGMAS[cell.sigma]}, {NAMES[cell.setting]})"
-    return [
-        Claim.at_most(
-            ratio_interval(ends[0.0], ends[best]), FALL, strict=True, source="Appendix G",
-            statement=f"an explicit R₁ is not needed: no λ₁ lowers the test loss by the factor 3 of R₃ {setting}",
-            measured=f"test loss at λ₁ = 0 over that at the best λ₁ > 0, {best:g}, 95 % interval, {_where(cell)}",
-            note=f"R₁ on test inputs and test loss at {table}. The best λ₁ is chosen on other test inputs. Without R₁ "
-            f"the last training loss is up to {fit:.2g} of the labels' mean square; Figure 1 has that run for longer.",
-        ),
-    ]  # fmt: skip
+    statement = (
+        f"an explicit R₁ is not needed: no λ₁ lowers the test loss by more than a factor of {MARGIN:g} "
+        f"({SIGMAS[cell.sigma]}, {NAMES[cell.setting]})"
+    )
+    gain = ratio_interval(ends[0.0], ends[best])
+    note = (
+        f"R₁ on test inputs and test loss at {table}. The best λ₁ is chosen on other test inputs. Without R₁ the last "
+        f"training loss is up to {fit:.2g} of the labels' mean square; Figure 1 has that run for longer."
+    )
+    if set(cell.seeds) & set(_joint.SEEDS):
+        why = (
+            "The margin was set after these seeds had been seen, so that it is judged on new ones. Here the test loss "
+            f"at λ₁ = 0 over that at the best λ₁ > 0, {best:g}, is {gain.value:.4g} [{gain.low:.4g}, {gain.high:.4g}]. "
+            f"{note}"
+        )
+        return [Claim.not_run(source="Appendix G", statement=statement, reason="data", why=why, profile="laptop")]
+    claim = Claim.at_most(
+        gain,
+        MARGIN,
+        source="Appendix G",
+        statement=statement,
+        measured=f"test loss at λ₁ = 0 over that at the best λ₁ > 0, {best:g}, 95 % interval, {_where(cell)}",
+        hypotheses=(Hypothesis("activation", SIGMAS[cell.sigma], "=", SIGMAS["sigmoid"], "Section 2.1"),),
+        note=note,
+    )
+    if claim.verdict is Verdict.FAILS and gain.low <= MARGIN < gain.high:
+        return [replace(claim, verdict=Verdict.UNTESTABLE, note=f"The interval holds the margin. {note}")]
+    return [claim]
 
 
 def figures(results: Results) -> list[Figure]:

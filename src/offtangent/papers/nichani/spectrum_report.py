@@ -8,6 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from offtangent.lab import Claim, Results
+from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import Interval, mean_interval, slope_interval
 from offtangent.special.sphere import polynomial_dimension
 
@@ -69,7 +70,7 @@ def _blocks(pairs: Pairs) -> list[Claim]:
                 excess, 1 - ROUNDING, source="Section 4.1, Ky Fan",
                 statement="Σ_{j≤n_2k} λ_j ≥ Σ_{i≤2k} B(d, i)ξ_i at every width: the trace of a degree's part does not "
                 "depend on the weights",
-                measured=f"smallest ratio of the two sides, {over}",
+                measured=f"smallest ratio of the two sides, {over}", identity=True,
             )
         )  # fmt: skip
     else:
@@ -146,7 +147,7 @@ def _angles(cell: Any, data: xr.Dataset) -> list[Claim]:
         Claim.at_most(
             float(np.nanmax(sine / bound)), 1 + ROUNDING, source="Section 1.1, Davis & Kahan",
             statement="‖sin Θ(V₁, Q₁)‖ ≤ ‖Σ̂ − Σ‖/δ for r = n₁",
-            measured=f"largest ratio of the two sides where δ > 0, {over}",
+            measured=f"largest ratio of the two sides where δ > 0, {over}", identity=True,
             note=f"δ > 0 in {known:.0%} of the runs, and the bound is below 1 in {useful:.0%}.",
         ),
         Claim.includes(
@@ -192,9 +193,10 @@ def _assumptions(cell: Any, data: xr.Dataset) -> list[Claim]:
         for name, part in (("σ'", "first"), ("σ''", "second"))
     )
     zero = any((values == 0).any() for values in energies.values())
+    named = (Hypothesis("activation", cell.activation, "=", "sigmoid(z − 1)", "Section 2.1, the sigmoid with a shift"),)
     return [
         Claim.at_most(
-            largest, 1 + ROUNDING, source="Assumption 2", inside=math.isfinite(largest),
+            largest, 1 + ROUNDING, source="Assumption 2", hypotheses=named,
             statement="|σ|, |σ'| and |σ''| are at most 1 (printed: less than 1, which the sigmoid's supremum is not)",
             measured=f"largest of the three suprema, {cell.activation}",
             note="" if math.isfinite(largest) else "σ itself has no bound; Σ has only σ' in it.",

@@ -43,6 +43,7 @@ be computed, V-C for what can be verified, X-C for the paper's experiments.
     V-C9   Theorem 2: a floor under every kernel's error              theory.allen_zhu_li.MemorisingSolution.floor
     V-C9   Theorem 2, measured for six kernels over d and N           allen_zhu_li/theorem2
     V-C10  Corollary 7.1: the samples, d/α⁸                           theory.allen_zhu_li.corollary71_samples
+    V-C10  Corollary 7.1: Algorithm 1 as stated, against α            allen_zhu_li/corollary71
     V-C10  Corollary 7.1: the ResNet where kernels fail               allen_zhu_li/corollary71
     C3     Appendix A: the initialisation of its experiments          networks.ResNet.experiment
     C8     Appendix A: SGD with momentum and weight decay, on a grid  training.grids.grid_sgd
@@ -59,6 +60,8 @@ be computed, V-C for what can be verified, X-C for the paper's experiments.
     C9     Fact B.3: the Lipschitz constant                           theory.allen_zhu_li.ConceptComplexity.lipschitz
     C9     Fact B.3: the bound, 𝔅_F                                   theory.allen_zhu_li.ConceptComplexity.bound
     V-C6   Fact B.3, measured                                         allen_zhu_li/existence
+    V-C6   Lemma B.2 and Example 4.1, computed                        allen_zhu_li/existence
+    V-C7   Proposition C.1: lengths of Gaussian vectors, exactly      allen_zhu_li/existence
     V-C7   Lemma C.3: sums of Gaussian indicators                     allen_zhu_li/existence
     V-C1   Proposition C.4: the most signs that g′ turns              theory.allen_zhu_li.most_flips
     V-C1   Proposition C.4: their share as m → ∞                      theory.allen_zhu_li.flip_fraction
@@ -115,26 +118,29 @@ if TYPE_CHECKING:
     from offtangent.theory.allen_zhu_li.parity import *
     from offtangent.theory.allen_zhu_li.worst_signs import *
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "concept": "ConceptComplexity composite_bound concept_complexity series_complexity series_smoothness",
-        "gradients": (
-            "Coupling DescentPoint SignChanges Signs coupling descent_parts gradient_parts sign_changes sign_patterns"
-        ),
-        "indicator": (
-            "IndicatorFunction existence_hidden existence_norm existence_weights indicator_mean indicator_moment"
-        ),
-        "kernel_limits": (
-            "Theorem2 corollary71_samples error_floor least_alpha memorising_bound memorising_samples needed_norm "
-            "theorem2 theorem2_samples"
-        ),
-        "kernel_risk": "ProductRisk product_risk",
-        "memorising": "MemorisingSolution SubsetSolution memorise memorise_on_top",
-        "parameters": "ResNetSettings resnet_settings theorem1",
-        "parity": "LowNormParity low_norm_parity padded_copies parity_correlation",
-        "worst_signs": (
-            "flip_fraction most_flips operator_limit output_limit worst_change worst_operator worst_output worst_relu"
-        ),
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "concept": "ConceptComplexity composite_bound concept_complexity series_complexity series_smoothness",
+            "gradients": (
+                "Coupling DescentPoint SignChanges Signs coupling descent_parts gradient_parts sign_changes "
+                "sign_patterns"
+            ),
+            "indicator": (
+                "IndicatorFunction existence_hidden existence_norm existence_weights indicator_mean indicator_moment"
+            ),
+            "kernel_limits": (
+                "Theorem2 corollary71_samples error_floor least_alpha memorising_bound memorising_samples needed_norm "
+                "theorem2 theorem2_samples"
+            ),
+            "kernel_risk": "ProductRisk product_risk",
+            "memorising": "MemorisingSolution SubsetSolution memorise memorise_on_top",
+            "parameters": "ResNetSettings resnet_settings theorem1",
+            "parity": "LowNormParity low_norm_parity padded_copies parity_correlation",
+            "worst_signs": (
+                "flip_fraction most_flips operator_limit output_limit worst_change worst_operator worst_output "
+                "worst_relu"
+            ),
+        },
+    )

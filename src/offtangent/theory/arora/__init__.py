@@ -14,6 +14,8 @@ computed, V-B for what can be verified, X-B for the paper's experiments.
     B9     Theorem 3.1: the width, κ and rate that it asks for              theory.arora.prescribe
     B9     Theorem 3.1: the width alone                                     theory.arora.required_width
     B9     Theorem 3.1: ‖y − u(0)‖ = O(√(n/δ))                              theory.arora.initial_residual_bound
+    B9     Theorem 3.1: Φ(W(0)) = O(n/δ)                                    theory.arora.initial_loss_bound
+    V-B2   Theorem 3.1: Φ(W(0)) = O(n/δ), measured                          arora/lemmas
     V-B2   Theorem 3.1: Φ(k+1) ≤ (1 − ηλ₀/2) Φ(k), measured                 arora/fig1
     B3     Section 3.4: Z, the gradients of the outputs                     theory.arora.Features
     B3     Section 3.4: H = ZᵀZ at any weights                              kernels.finite.tangent_gram
@@ -74,11 +76,10 @@ computed, V-B for what can be verified, X-B for the paper's experiments.
     B9     Theorem 4.1, eq. (19): the bound on Σ |S̄_i|                      theory.arora.flip_sum_bound
     V-B1   Theorem 4.1, before eq. (29): ‖u(0)‖ ≤ κ√(n/δ)                   theory.arora.initial_output_bound
     B7     Corollary 5.2, proof: the ramp loss                              theory.arora.ramp_loss
+    B14    Lemma E.1: P_A B† P_A ⪯ A† where B ⪰ A ⪰ 0                       theory.arora.pseudo_inverse_ratio
+    B14    Lemma E.1 on c_p K^{∘p} ⪯ H∞, measured                           arora/section6
     B13    Theorem 6.1, proof: the Khatri-Rao powers of X                   theory.arora.tensor_powers
     B5     Theorem 6.1, proof: the power series of H∞                       kernels.series.relu_hidden
-
-Lemma E.1 (B14, the pseudo-inverse reverses the order of matrices) has no function of its own; what the paper uses it
-for, c_p K^{∘p} ⪯ H∞, is measured in `arora/section6`.
 """
 
 from typing import TYPE_CHECKING
@@ -91,26 +92,32 @@ if TYPE_CHECKING:
     from offtangent.theory.arora.learnability import *
     from offtangent.theory.arora.linearised import *
     from offtangent.theory.arora.movement import *
+    from offtangent.theory.arora.order import *
     from offtangent.theory.arora.predictions import *
     from offtangent.theory.arora.prescriptions import *
     from offtangent.theory.arora.widths import *
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "dynamics": "PredictedResidual largest_stable_rate predict_residual steps_to worst_case_labels",
-        "generalisation": (
-            "Complexity GeneralisationBound RademacherBound absolute_loss complexity generalisation_bound "
-            "rademacher_bound rademacher_gap_bound ramp_loss zero_one_loss"
-        ),
-        "learnability": "Target sample_size tensor_powers",
-        "linearised": "Features linearised_distance linearised_outputs linearised_weights",
-        "movement": (
-            "MovementBound feature_change_bound flip_candidates flip_counts flip_probability flip_probability_bound "
-            "flip_sum_bound kernel_change_bound movement_bound movement_radius"
-        ),
-        "predictions": "Descent Predicted gradient_descent",
-        "prescriptions": "Prescription prescribe",
-        "widths": "deviation_bound gram_deviation_bound initial_output_bound initial_residual_bound required_width",
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "dynamics": "PredictedResidual largest_stable_rate predict_residual steps_to worst_case_labels",
+            "generalisation": (
+                "Complexity GeneralisationBound RademacherBound absolute_loss complexity generalisation_bound "
+                "rademacher_bound rademacher_gap_bound ramp_loss zero_one_loss"
+            ),
+            "learnability": "Target sample_size tensor_powers",
+            "linearised": "Features linearised_distance linearised_outputs linearised_weights",
+            "movement": (
+                "MovementBound feature_change_bound flip_candidates flip_counts flip_probability "
+                "flip_probability_bound flip_sum_bound kernel_change_bound movement_bound movement_radius"
+            ),
+            "order": "pseudo_inverse_ratio",
+            "predictions": "Descent Predicted gradient_descent",
+            "prescriptions": "Prescription prescribe",
+            "widths": (
+                "deviation_bound gram_deviation_bound initial_loss_bound initial_output_bound initial_residual_bound "
+                "required_width"
+            ),
+        },
+    )

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Float
 
 from offtangent._checks import check_bound, check_entries, check_real, require
-from offtangent._errors import InputError
 from offtangent.theory.arora.movement import movement_bound, movement_radius
 from offtangent.theory.arora.widths import initial_residual_bound
 
@@ -97,6 +96,7 @@ def rademacher_gap_bound(
     0.3288
     """
     check_bound(delta, n=n, lipschitz=lipschitz, ceiling=ceiling)
+    check_real("rademacher", rademacher)
     require(rademacher >= 0, f"rademacher={rademacher:g}: a Rademacher complexity is zero or positive.")
     return 2 * lipschitz * rademacher + 3 * ceiling * math.sqrt(math.log(2 / delta) / (2 * n))
 
@@ -129,6 +129,8 @@ def rademacher_bound(
     0.2453
     """
     check_bound(delta, n=n, width=width, scale=scale)
+    check_real("radius", radius)
+    check_real("movement", movement)
     require(radius >= 0 and movement >= 0, f"radius={radius:g}, movement={movement:g}: distances are zero or positive.")
     log = math.log(2 / delta)
     constant = 2 * math.sqrt(2 / math.pi) if proof else 2.0
@@ -214,11 +216,11 @@ def generalisation_bound(
     (0.0707..., 0.161)
     """
     check_bound(delta, n=n, width=width, smallest=smallest)
+    given = quadratic.upper if isinstance(quadratic, Bracketed) else quadratic
+    _check_terms(quadratic=given, n=n, smallest=smallest, scale=scale, training=0.0 if training is None else training)
     if math.isfinite(width):
         check_bound(scale=scale)
-    elif not scale >= 0:
-        raise InputError(f"scale={scale:g}: κ is zero or positive.")
-    upper = float(quadratic.upper if isinstance(quadratic, Bracketed) else quadratic)
+    upper = float(given)
     moved = movement_bound(upper, n, width, scale=scale, smallest=smallest, delta=delta)
     classes = math.ceil(math.sqrt(n / smallest) + moved.initial + moved.of_width)
     log = math.log(10 / delta)
@@ -237,6 +239,13 @@ def generalisation_bound(
         sampling=3 * math.sqrt(math.log(6 * classes / delta) / (2 * n)),
         classes=classes,
     )
+
+
+def _check_terms(**terms: float | int) -> None:
+    """Refuse what is no finite number, or negative, where a term of the bound would be neither a number nor a bound."""
+    for name, value in terms.items():
+        check_real(name, value)
+        require(0 <= value < math.inf, f"{name}={value:g}: it is finite, and zero or positive.")
 
 
 Numbers = Float[np.ndarray, "*shape"]

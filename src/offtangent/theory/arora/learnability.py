@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound, check_count, check_inputs, require
+from offtangent._checks import check_bound, check_count, check_inputs, check_real, require
 from offtangent._errors import InputError
 from offtangent.kernels import relu_hidden
 
@@ -50,6 +50,7 @@ def sample_size(quadratic: float, *, epsilon: float, delta: float) -> float:
     630.258509
     """
     check_bound(delta, epsilon=epsilon)
+    check_real("quadratic", quadratic)
     require(quadratic >= 0, f"M_g = {quadratic:g}: it bounds a square, and is zero or positive.")
     return (quadratic + math.log(1 / delta)) / epsilon**2
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound, check_entries, require
+from offtangent._checks import check_bound, check_entries, check_real, require
 from offtangent._types import AnyArray
 
 
@@ -27,6 +27,7 @@ def movement_radius(n: int, width: float | int, *, smallest: float, residual: fl
     0.32
     """
     check_bound(n=n, width=width, smallest=smallest)
+    check_real("residual", residual)
     require(residual >= 0, f"residual={residual:g}: a length is zero or positive.")
     return 4 * math.sqrt(n) * residual / (math.sqrt(width) * smallest)
 
@@ -61,6 +62,9 @@ def movement_bound(
     for all k, with probability at least 1 − δ. An infinite width leaves the first and the fourth.
     """
     check_bound(delta, n=n, width=width, smallest=smallest)
+    check_real("quadratic", quadratic)
+    check_real("scale", scale)
+    require(scale >= 0, f"scale={scale:g}: κ is zero or positive.")
     require(quadratic >= 0, f"yᵀH⁻¹y = {quadratic:g}: it is zero or positive.")
     linear, initial = math.sqrt(quadratic), n * scale / (smallest * delta)
     if math.isinf(width):
@@ -118,6 +122,7 @@ def flip_counts(
 
 
 def _check_radius(radius: float) -> None:
+    check_real("radius", radius)
     require(radius >= 0, f"radius={radius:g}: a distance is zero or positive.")
 
 

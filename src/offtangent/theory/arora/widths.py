@@ -6,7 +6,7 @@ as one; where the proof gives a constant, it is the proof's.
 
 import math
 
-from offtangent._checks import check_bound
+from offtangent._checks import check_bound, require
 
 
 def gram_deviation_bound(n: int, width: int, *, delta: float) -> float:
@@ -32,6 +32,28 @@ def initial_residual_bound(n: int, scale: float, *, delta: float) -> float:
     """‖y − u(0)‖ ≤ √n + κ√(n/δ) for |y| ≤ 1, with probability at least 1 − δ: O(√(n/δ)) of Theorem 3.1."""
     check_bound(delta, n=n)
     return math.sqrt(n) + (initial_output_bound(n, scale, delta=delta) if scale else 0.0)
+
+
+def initial_loss_bound(n: int, scale: float, *, delta: float) -> float:
+    """Φ(W(0)) ≤ n(1 + κ²)/(2δ) for |y| ≤ 1, with probability at least 1 − δ: the O(n/δ) of Theorem 3.1.
+
+    Markov's inequality on the mean: the signs a_r make E u(0) = 0, so E Φ(W(0)) = (‖y‖² + E‖u(0)‖²)/2, and E‖u(0)‖² is
+    at most nκ². That mean is at most δ times this bound. With κ ≤ 1, as eq. (1) has it, the bound is at most n/δ.
+
+    Args:
+        n: The number of samples, of unit length.
+        scale: The size κ of the initial weights, zero or positive.
+        delta: The probability δ with which the bound may fail, between 0 and 1.
+
+    Returns:
+        The bound on Φ(W(0)) = ½‖y − u(0)‖².
+
+    >>> initial_loss_bound(10, 1.0, delta=0.1)
+    100.0
+    """
+    check_bound(delta, n=n)
+    require(scale >= 0, f"scale={scale:g}: κ is zero or positive.")
+    return n * (1 + scale**2) / (2 * delta)
 
 
 def deviation_bound(n: int, width: int, *, scale: float, smallest: float, delta: float) -> float:

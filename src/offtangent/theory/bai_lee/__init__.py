@@ -56,7 +56,10 @@ be computed, V-A for what can be verified, X-A for experiments, which the paper 
     V-A8   Lemma 5: its right side over widths                              bai_lee/constructions
     A15    Theorem 6: M_{x,op}                                              theory.bai_lee.expected_input_spread
     A15    Theorem 6: the same of one sample                                theory.bai_lee.input_spread
+    A15    Theorem 6: M_{x,op} on the sphere, with its constant             theory.bai_lee.sphere_spread_bound
     A16    Theorem 6: the bound, part by part                               theory.bai_lee.generalisation_gap
+    A16    Theorem 6: the W that fits labels without signal best            theory.bai_lee.widest_gap_weights
+    A16    Theorem 6: L_P(Ŵ) − L(Ŵ) there, over n, m and d                  bai_lee/constructions
     V-A9   Theorem 6: M_{x,op} over dimensions                              bai_lee/constructions
     A20    Theorem 7: W⋆ at which f^Q is α(βᵀx)^p                           theory.bai_lee.express
     A20    Theorem 7: the norm of W⋆ and its bound                          theory.bai_lee.RidgePower
@@ -122,40 +125,42 @@ if TYPE_CHECKING:
     from offtangent.theory.bai_lee.signs import *
     from offtangent.theory.bai_lee.survey import *
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "assumptions": "AssumptionA AssumptionPart assumption_a",
-        "bounds": (
-            "GeneralisationGap SampleSizes coupling_width generalisation_gap initial_norm_bound largest_square_bound "
-            "localisation_radius polynomial_samples quadratic_samples stationary_width xor_samples"
-        ),
-        "closeness": "Closeness risk_closeness",
-        "complexity": (
-            "FeatureTerm MatrixRademacher expected_input_spread feature_rademacher feature_term input_spread "
-            "matrix_rademacher"
-        ),
-        "contract": "Contract ContractPart loss_contract",
-        "expressivity": "Expression RidgePower column_norm express quadratic_part xor_target",
-        "landscape": (
-            "LandscapeInequality StationaryBound clean_landscape penalty_landscape randomised_landscape "
-            "stationary_bound"
-        ),
-        "orders": (
-            "MatchedMoments TermMoments extracting_weights matched_moments order_limit pair_terms ridge_columns "
-            "term_moments"
-        ),
-        "penalties": (
-            "LANDSCAPE_CONSTANT PenaltyChoice mean_penalty_hessian penalty penalty_choice penalty_gradient "
-            "penalty_hessian"
-        ),
-        "population": "clean_population_risk population_risk randomised_population_risk",
-        "random_features": (
-            "random_feature_energy random_feature_energy_bound random_feature_variance random_feature_weights "
-            "relu_hermite relu_series relu_series_bound"
-        ),
-        "risks": "CleanRisk RandomisedRisk empirical_risk",
-        "signs": "SignIdentities all_signs flip random_signs sign_identities",
-        "survey": "LandscapePoint landscape_survey",
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "assumptions": "AssumptionA AssumptionPart assumption_a",
+            "bounds": (
+                "GeneralisationGap SampleSizes coupling_width generalisation_gap initial_norm_bound "
+                "largest_square_bound localisation_radius polynomial_samples quadratic_samples "
+                "stationary_width xor_samples"
+            ),
+            "closeness": "Closeness risk_closeness",
+            "complexity": (
+                "FeatureTerm MatrixRademacher expected_input_spread feature_rademacher feature_term input_spread "
+                "matrix_rademacher sphere_spread_bound widest_gap_weights"
+            ),
+            "contract": "Contract ContractPart loss_contract",
+            "expressivity": "Expression RidgePower column_norm express quadratic_part xor_target",
+            "landscape": (
+                "LandscapeInequality StationaryBound clean_landscape penalty_landscape randomised_landscape "
+                "stationary_bound"
+            ),
+            "orders": (
+                "MatchedMoments TermMoments extracting_weights matched_moments order_limit pair_terms ridge_columns "
+                "term_moments"
+            ),
+            "penalties": (
+                "LANDSCAPE_CONSTANT PenaltyChoice mean_penalty_hessian penalty penalty_choice penalty_gradient "
+                "penalty_hessian"
+            ),
+            "population": "clean_population_risk population_risk randomised_population_risk",
+            "random_features": (
+                "random_feature_energy random_feature_energy_bound random_feature_variance random_feature_weights "
+                "relu_hermite relu_series relu_series_bound"
+            ),
+            "risks": "CleanRisk RandomisedRisk empirical_risk",
+            "signs": "SignIdentities all_signs flip random_signs sign_identities",
+            "survey": "LandscapePoint landscape_survey",
+        },
+    )

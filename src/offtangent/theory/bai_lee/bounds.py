@@ -8,7 +8,7 @@ the inputs, B_w = `norm` bounds ‖W‖_{2,4}.
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound, require
+from offtangent._checks import check_bound, check_real, require
 from offtangent.theory.bai_lee.penalties import penalty_choice
 
 LARGEST = 707.0  # log of what float64 holds, with room for a sum of four
@@ -197,9 +197,16 @@ def polynomial_samples(
     (64.0, 1600.0, 0.04)
     """
     check_bound(dim=dim, epsilon=epsilon, length=length)
+    for name, value in (("power", power), ("coefficient", coefficient)):
+        check_real(name, value)
+        require(math.isfinite(value), f"{name}={value:g}: it must be finite.")
     require(
         power == int(power) and (power == 3 or (power >= 2 and power % 2 == 0)),
         f"power={power:g}: Theorem 7 is about p = 2, 3 and even p ≥ 4; others have no W⋆.",
+    )
+    reach = [abs(math.log(part or 1.0)) for part in (abs(coefficient), epsilon)] + [power * abs(math.log(length))]
+    require(
+        2 * sum(reach) < LARGEST, "These labels ask for numbers of samples beyond float64: give sizes nearer to one."
     )
     size = coefficient**2 * length ** (2 * power) / epsilon**2
     return SampleSizes(power**3 * size / dim, power**2 * size)

@@ -61,6 +61,66 @@ def expected_input_spread(
     return Average(root, square.error / (2 * root), draws)
 
 
+def sphere_spread_bound(n: int, dim: int) -> float:
+    """Bound M_{x,op} of n inputs that are uniform on a sphere: M² ≤ ((1 + √(d/n))² + 1/n)/μ², μ = E‖g‖.
+
+    A matrix G of n Gaussian rows is one of such rows U, times independent lengths of mean μ = √2 Γ((d+1)/2)/Γ(d/2): by
+    Jensen's inequality E‖G‖² ≥ μ² E‖U‖². And E‖G‖² ≤ (√n + √d)² + 1 (Davidson and Szarek; the variance of a
+    1-Lipschitz function of Gaussians is at most 1). About (1 + √(d/n))/√d.
+
+    Args:
+        n: The number of inputs.
+        dim: Their dimension d.
+
+    Returns:
+        The bound; M_{x,op} is at least 1/√d.
+
+    >>> round(sphere_spread_bound(2000, 100) * 10, 4)
+    1.2269
+    """
+    check_bound(n=n, dim=dim)
+    mean = math.sqrt(2) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))
+    return math.sqrt((1 + math.sqrt(dim / n)) ** 2 + 1 / n) / mean
+
+
+def widest_gap_weights(
+    net: TwoLayer, X: Float[AnyArray, "n d"], signs: Float[AnyArray, " k"], *, norm: float
+) -> Float[np.ndarray, "d m"]:
+    """Compute the W of ‖W‖_{2,4} = B_w at which n⁻¹ Σᵢ σᵢ f^Q_W(xᵢ) is the largest: the supremum of the module's head.
+
+    Each w_r is the top eigenvector of a_rA_r, with a length of √[λ_max(a_rA_r)]₊ times a constant. With labels σ this
+    is what fits them best in the ball, to first order in the loss: with labels without signal, whose risk no W lowers,
+    its gap between population and sample is about as wide as Theorem 6's bound is meant for. In float64, on the host.
+    Time O(m(nd² + d³)), memory O(m(n + d²)).
+
+    Args:
+        net: The network.
+        X: The inputs.
+        signs: σ, one ±1 for each input.
+        norm: B_w.
+
+    Returns:
+        The weights; zeros where no A_r has an eigenvalue of the sign of a_r.
+    """
+    inputs, sigma = check_inputs(np.asarray(X)), np.asarray(signs, np.float64)
+    _check_seen(net, inputs)
+    check_bound(norm=norm)
+    require(
+        sigma.shape == (len(inputs),) and (np.abs(sigma) == 1).all(),
+        f"signs has shape {sigma.shape}: expected one number ±1 for each of {len(inputs)} inputs.",
+    )
+    curvature = np.concatenate([values for _, values in curvatures(net, inputs)]) * (sigma / len(inputs))[:, None]
+    found = [np.linalg.eigh((inputs.T * column) @ inputs) for column in curvature.T]
+    found *= net.width // len(found)  # where the halves of W₀ are the same
+    columns = []
+    for a, (values, vectors) in zip(np.asarray(net.a, np.float64).tolist(), found, strict=True):
+        end = -1 if a > 0 else 0  # the top of a_rA_r
+        columns.append(vectors[:, end] * math.sqrt(max(a * values[end], 0.0)))
+    W = np.stack(columns, axis=1)
+    size = float((np.linalg.norm(W, axis=0) ** 4).sum()) ** 0.25
+    return W * (norm / size) if size else W
+
+
 @dataclass(frozen=True)
 class FeatureTerm:
     """Averages over signs of what the feature matrices A_r can add up to."""

@@ -38,7 +38,7 @@ def penalty_gradient(W: Float[AnyArray, "*b d m"]) -> Float[Array, "*b d m"]:
 
 
 def penalty_hessian(W: Float[AnyArray, "*b d m"], V: Float[AnyArray, "*b d m"]) -> Float[Array, "*b"]:
-    """∇²‖W‖⁸_{2,4}[V, V]."""
+    """The second derivative of ‖W‖⁸_{2,4} along V, twice: ∇²‖W‖⁸_{2,4}[V, V]. Time O(dm)."""
     pairs, inner = _hessian_parts(W, V)
     return pairs + 32 * jnp.sum(inner, axis=-1) ** 2
 

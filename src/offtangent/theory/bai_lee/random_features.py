@@ -22,7 +22,7 @@ from collections import deque
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound, check_entries, require
+from offtangent._checks import check_bound, check_count, check_entries, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.special.hermite_polynomials import hermite_times
@@ -35,6 +35,7 @@ Vector = Float[AnyArray, "d"]
 
 def check_degree(power: int) -> int:
     """The degree p as an int, or an InputError where K(u) has no term u^p: it has those of p = 0, 1, 2, 4, 6, …"""
+    require(hasattr(power, "__index__"), f"power={power!r}: it must be a whole number.")
     p = operator.index(power)
     if p < 0:
         raise InputError(f"degree {p}: it is 0, 1, or an even number from 2 on.")
@@ -52,9 +53,8 @@ def relu_series(power: int) -> float:
     >>> [round(relu_series(p), 6) for p in range(5)]  # 1/2π, 1/4, 1/4π, 0, 1/48π
     [0.159155, 0.25, 0.079577, 0.0, 0.006631]
     """
+    check_count("power", power, least=0)
     p = operator.index(power)
-    if p < 0:
-        raise InputError(f"power={p}: a power of the series is 0 or more.")
     if p % 2:
         return 0.25 if p == 1 else 0.0
     c = 1 / (2 * math.pi)

@@ -95,6 +95,7 @@ def over_signs(f: Any, signs: Int8[Array, "s m"], n: int) -> Any:
 
 
 def standard_error(pairs: Float[np.ndarray, " s"]) -> float:
+    """The standard error of the mean of independent numbers, of which there are at least two."""
     return float(np.std(pairs, ddof=1) / np.sqrt(len(pairs)))
 
 
@@ -168,6 +169,7 @@ def quadratic_expansion(net: TwoLayer) -> TwoLayerExpansion:
 
 
 def check_net(net: object) -> None:
+    """Refuse what is no two-layer network."""
     if not isinstance(net, TwoLayer):
         raise InputError(f"net is {a_kind(net)}: expected a networks.TwoLayer, whose columns of W are neurons.")
 
@@ -184,6 +186,7 @@ def check_weights(net: TwoLayer, W: Any, name: str = "W") -> Float[np.ndarray, "
 
 
 def check_dim(net: TwoLayer, inputs: Float[np.ndarray, "n d"]) -> None:
+    """Refuse inputs with another number of columns than the network takes."""
     require(
         inputs.shape[1] == net.dim,
         f"X has {inputs.shape[1]} columns, and the network takes inputs of dimension {net.dim}.",

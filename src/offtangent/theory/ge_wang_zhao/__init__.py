@@ -14,11 +14,14 @@ can be computed, V-D for what can be verified, X-D for the paper's experiments.
     D1     Section 2.2: f; Section 3.2: g with γ                      theory.ge_wang_zhao.QuadraticRisk
     D2     Section 2.2: the three-layer network, R ~ N(0, I)          networks.PolynomialNet.gaussian
     D5     Section 2.3: descent with noise at every step instead      training.directions.add_perturbation
+    D5     Section 2.3: the same from the saddle at W = 0             ge_wang_zhao/synthetic
     V-D2   Lemma 1: f ≤ nd‖M‖²/4σ², measured where paths end          ge_wang_zhao/synthetic
     V-D10  Lemma 1: second-order stationary points over r and n       ge_wang_zhao/landscape
     D6     Theorem 4: γ, ρ, ℓ and the accuracy ε′                     theory.ge_wang_zhao.theorem4
+    V-D4   Theorem 4: a refutation of it as printed, for every c      theory.ge_wang_zhao.theorem4_as_printed
     D2     Section 4: inputs with Gaussian noise                      data.distributions.smooth_inputs
     D2     Theorem 5: k = 2⌈√n⌉                                       theory.ge_wang_zhao.theorem_features
+    D2     Theorems 1, 5 and 6 by perturbed descent, as printed       ge_wang_zhao/phases
     D5     Section 5: gradient descent from a small start             ge_wang_zhao/synthetic
     D5     Section 5: a small Gaussian start                          networks.QuadraticNet.init
     X-D1   Figures 2 and 5: 300 random samples                        ge_wang_zhao/synthetic
@@ -82,6 +85,7 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
+    from offtangent.theory.ge_wang_zhao import samples as samples
     from offtangent.theory.ge_wang_zhao.capacity import *
     from offtangent.theory.ge_wang_zhao.descent import *
     from offtangent.theory.ge_wang_zhao.features import *
@@ -90,22 +94,23 @@ if TYPE_CHECKING:
     from offtangent.theory.ge_wang_zhao.tensor_squares import *
     from offtangent.theory.ge_wang_zhao.tensors import *
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "capacity": "Capacity admissible_features least_width memorisation most_samples theorem_features",
-        "descent": "DescentSettings Theorem4 algorithm1_settings theorem4",
-        "features": (
-            "decoupled_subspace feature_norm_bound feature_rows feature_square_floor most_features net_expansion "
-            "perturbed_feature_norm_bound perturbed_singular_floor spanning_floor squared_features"
-        ),
-        "landscape": "Curvature QuadraticRisk Smoothness interpolant negative_curvature_descent smoothness",
-        "monomials": "multi_indices",
-        "tensor_squares": "SmallestSingular leave_one_out_distances smallest_singular",
-        "tensors": (
-            "SymmetricTensor decoupled_variance decoupled_variance_floor gaussian_variance gaussian_variance_floor "
-            "hermite_basis hermite_expansion isometric_power leading_hermite log_covering_bound "
-            "reduced_power rv_norm_floor symmetric_product"
-        ),
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "capacity": "Capacity admissible_features least_width memorisation most_samples theorem_features",
+            "descent": "DescentSettings PrintedRun Theorem4 algorithm1_settings theorem4 theorem4_as_printed",
+            "features": (
+                "decoupled_subspace feature_norm_bound feature_rows feature_square_floor most_features net_expansion "
+                "perturbed_feature_norm_bound perturbed_singular_floor spanning_floor squared_features"
+            ),
+            "landscape": "Curvature QuadraticRisk Smoothness interpolant negative_curvature_descent smoothness",
+            "monomials": "multi_indices",
+            "tensor_squares": "SmallestSingular leave_one_out_distances smallest_singular",
+            "tensors": (
+                "SymmetricTensor decoupled_variance decoupled_variance_floor gaussian_variance gaussian_variance_floor "
+                "hermite_basis hermite_expansion isometric_power leading_hermite log_covering_bound "
+                "reduced_power rv_norm_floor symmetric_product"
+            ),
+        },
+    )

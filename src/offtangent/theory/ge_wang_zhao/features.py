@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_bound, check_count, check_inputs, require
+from offtangent._checks import check_bound, check_count, check_inputs, check_real, require
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import symmetric_dimension
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features
@@ -263,6 +263,7 @@ def feature_norm_bound(dim: int, features: int, power: int, *, radius: float | i
     >>> feature_norm_bound(1, 2, 1, radius=1.0, delta=0.25)  # √2·2√ln 4
     NormBound(value=3.3302..., failure=0.0423..., coordinate=2.3548...)
     """  # noqa: E501
+    check_real("radius", radius)
     return _norm_bound(features, dim, features, power, float(radius), 0.0, delta)
 
 
@@ -278,6 +279,7 @@ def perturbed_feature_norm_bound(
     """
     check_count("samples", samples)
     check_bound(variance=variance)
+    check_real("radius", radius)
     return _norm_bound(features + samples, dim, features, power, float(radius), float(variance), delta)
 
 

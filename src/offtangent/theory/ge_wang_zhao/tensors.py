@@ -156,7 +156,11 @@ def symmetric_product(A: SymmetricTensor, B: SymmetricTensor) -> SymmetricTensor
 def multiply(
     first: Float[np.ndarray, "n D"], second: Float[np.ndarray, "n E"], dim: int, p: int, q: int
 ) -> Float[np.ndarray, "n F"]:
-    """Products of homogeneous polynomials of degrees p and q by their coefficients, row by row. Time O(nDE)."""
+    """Multiply homogeneous polynomials of degrees p and q in `dim` variables, row by row. Time O(nDE).
+
+    Each row holds a polynomial's coefficients of the monomials in the order of `monomials.exponents(dim, degree)`, D of
+    degree p and E of degree q; the products have F = C(dim + p + q − 1, p + q) of degree p + q.
+    """
     product = np.zeros((len(first), symmetric_dimension(dim, p + q)))
     for i, places in enumerate(product_places(dim, p, q)):
         product[:, places] += first[:, [i]] * second  # the places of one row are different

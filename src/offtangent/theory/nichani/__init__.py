@@ -35,6 +35,7 @@ computed, V-E for what can be verified, X-E for the paper's experiments.
     E8     Eq. (21): perturbed gradient descent                      training.directions.perturbed_descent
     E8     Eq. (21): its noise                                       training.directions.add_perturbation
     V-E7   Theorem 1: from W = 0 to a small test loss                nichani/constructions
+    V-E10  Remark 1: d^k, d^{k+1} and K² d^k samples                 theory.nichani.sample_needs
     V-E10  Remark 1: f_L alone and f_Q alone do worse                nichani/fig1
     E15    Lemma 1, eq. (22): W_Q, at which f_Q is f_sp              theory.nichani.express_sparse
     E15    Lemma 1: a(w) and E[a²] of one term                       theory.nichani.SphereRidge
@@ -94,6 +95,10 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
+    from offtangent.theory.nichani import bases as bases
+    from offtangent.theory.nichani import bilinear as bilinear
+    from offtangent.theory.nichani import harmonics as harmonics
+    from offtangent.theory.nichani import sphere_covariance as sphere_covariance
     from offtangent.theory.nichani.assumptions import *
     from offtangent.theory.nichani.blocks import *
     from offtangent.theory.nichani.choice import *
@@ -109,24 +114,25 @@ if TYPE_CHECKING:
     from offtangent.theory.nichani.sparse import *
     from offtangent.theory.nichani.tangent import *
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "assumptions": (
-            "BoundedAssumption BoundPart HarmonicAssumption HarmonicPart bounded_assumption harmonic_assumption"
-        ),
-        "blocks": "Blocks Boundary Level feature_blocks",
-        "choice": "RegulariserChoice RegulariserSizes regulariser_choice",
-        "covariance": "FeatureCovariance",
-        "escape": "Energies Movement furthest",
-        "feature_alignment": "Alignment alignment covariance_distance",
-        "joint": "JointExpression LinearExpression express_jointly express_low_degree",
-        "landscape": "JointLandscape JointStationary",
-        "levels": "FiniteLevel finite_levels",
-        "regularisers": "R1 R2 R3 R4 RandomisedR1 Regulariser Stacked",
-        "risk": "JointRisk",
-        "signed": "SignedRegularisers SignMeans sign_energy",
-        "sparse": "SparseExpression SphereRidge express_sparse",
-        "tangent": "LinearPart TangentFeatures",
-    },
-)
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "assumptions": (
+                "BoundedAssumption BoundPart HarmonicAssumption HarmonicPart bounded_assumption harmonic_assumption"
+            ),
+            "blocks": "Blocks Boundary Level feature_blocks",
+            "choice": "RegulariserChoice RegulariserSizes SampleNeeds regulariser_choice sample_needs",
+            "covariance": "FeatureCovariance",
+            "escape": "Energies Movement furthest",
+            "feature_alignment": "Alignment alignment covariance_distance",
+            "joint": "JointExpression LinearExpression express_jointly express_low_degree",
+            "landscape": "JointLandscape JointStationary",
+            "levels": "FiniteLevel finite_levels",
+            "regularisers": "R1 R2 R3 R4 RandomisedR1 Regulariser Stacked",
+            "risk": "JointRisk",
+            "signed": "SignedRegularisers SignMeans sign_energy",
+            "sparse": "SparseExpression SphereRidge express_sparse",
+            "tangent": "LinearPart TangentFeatures",
+        },
+    )

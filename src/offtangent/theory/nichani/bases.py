@@ -10,14 +10,12 @@ import math
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from offtangent._types import IdentityHash
 from offtangent.theory.nichani.tangent import LinearPart, check_batch_of_weights, fold, unfold
 
 
-class Basis(eqx.Module):
+class Basis(IdentityHash, eqx.Module):
     """r orthonormal d × m matrices v₁, …, v_r."""
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit asks for it
-    __eq__ = object.__eq__
 
     @abc.abstractmethod
     def coordinates(self, W: Float[Array, "*b d m"]) -> Float[Array, "*b r"]:

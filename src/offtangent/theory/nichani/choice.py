@@ -7,7 +7,7 @@ Theorem 2, Lemma 3, Corollary 1 and Theorem 4, with every constant of ≲ and �
 import math
 from dataclasses import dataclass
 
-from offtangent._checks import check_bound, check_count, require
+from offtangent._checks import check_bound, check_count, check_real, require
 from offtangent.special.sphere import polynomial_dimension
 
 
@@ -19,6 +19,15 @@ class RegulariserSizes:
     r2: float
     r3: float
     r4: float
+
+
+@dataclass(frozen=True)
+class SampleNeeds:
+    """How many samples Remark 1 compares, for a target of degree k + 1 and rank K; constants and logarithms are one."""
+
+    joint: float  # d^k: Theorem 1
+    tangent: float  # d^{k+1}: what the NTK needs, a lower bound
+    quadratic: float  # K² d^k: the upper bound of Bai & Lee for the QuadNTK
 
 
 @dataclass(frozen=True)
@@ -91,5 +100,30 @@ def regulariser_choice(dim: int, width: float | int, degree: int, epsilon: float
     check_count("dim", dim, least=2)
     check_count("degree", degree)
     check_bound(width=width)
+    check_real("epsilon", epsilon)
     require(0 < epsilon <= 1, f"epsilon={epsilon:g}: ε_min is a loss between 0 and 1, and losses are at most 1.")
     return RegulariserChoice(dim, float(width), degree, float(epsilon), polynomial_dimension(dim, degree))
+
+
+def sample_needs(dim: int, degree: int, rank: int) -> SampleNeeds:
+    """Compute d^k, d^{k+1} and K² d^k of Remark 1.
+
+    The first two are what f_L + f_Q and f_L alone need; the third is what is known to be enough for f_Q alone. A dense
+    polynomial of degree 2 has rank K = d, and the quadratic term's bound is then d^{k+2}.
+
+    Args:
+        dim: The dimension d of the inputs.
+        degree: The degree k of the dense part; the target has degree k + 1.
+        rank: The rank K of the whole target as a polynomial of degree k + 1, its dense part included.
+
+    Returns:
+        The three numbers of samples.
+
+    >>> sample_needs(100, 1, 2)
+    SampleNeeds(joint=100.0, tangent=10000.0, quadratic=400.0)
+    """
+    check_count("dim", dim, least=2)
+    check_count("degree", degree)
+    check_count("rank", rank)
+    joint = float(dim) ** degree
+    return SampleNeeds(joint, joint * dim, rank**2 * joint)

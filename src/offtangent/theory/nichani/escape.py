@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from offtangent._checks import check_inputs
 from offtangent._errors import InputError
-from offtangent._types import AnyArray
+from offtangent._types import AnyArray, IdentityHash
 from offtangent.networks import TwoLayer
 from offtangent.taylor.two_layer import OnInputs
 from offtangent.theory.bai_lee.signs import check_dim, check_net, quadratic_expansion
@@ -22,7 +22,7 @@ from offtangent.theory.nichani.blocks import Blocks
 from offtangent.theory.nichani.covariance import FeatureCovariance
 
 
-class Movement(eqx.Module):
+class Movement(IdentityHash, eqx.Module):
     """‖P_{Q₁}W‖, ‖P_{Q₂}W‖, ‖P_{Q₃}W‖ and, with a training covariance, ‖P_{V₂}W‖, in Frobenius norm.
 
     The first three are orthogonal: their squares add up to ‖W‖². Time O(Ndm) for samples, O((r + s)dm) for harmonics,
@@ -42,9 +42,6 @@ class Movement(eqx.Module):
     basis: Basis  # of Q₁ and Q₂
     bad: Basis | None  # of V₂
     first: int = eqx.field(static=True)  # dim Q₁
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit asks for it
-    __eq__ = object.__eq__
 
     @classmethod
     def of(
@@ -86,13 +83,10 @@ class Movement(eqx.Module):
         return jnp.stack(found, axis=-1)
 
 
-class Energies(eqx.Module):
+class Energies(IdentityHash, eqx.Module):
     """n⁻¹Σᵢ f_L(xᵢ; W)² and n⁻¹Σᵢ f_Q(xᵢ; W)² on fixed inputs, fresh ones for the population. Time O(ndm)."""
 
     model: OnInputs
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit asks for it
-    __eq__ = object.__eq__
 
     @classmethod
     def of(cls, net: TwoLayer, X: Float[AnyArray, "n inputs"]) -> "Energies":

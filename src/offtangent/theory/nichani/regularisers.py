@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Key
 
 from offtangent._checks import check_count, check_key, require
 from offtangent._errors import InputError, a_kind
-from offtangent._types import AnyArray
+from offtangent._types import AnyArray, IdentityHash
 from offtangent.networks import TwoLayer
 from offtangent.theory.bai_lee.penalties import penalty
 from offtangent.theory.nichani.bases import Basis
@@ -28,11 +28,8 @@ from offtangent.theory.nichani.sphere_covariance import SphereCovariance
 from offtangent.theory.nichani.tangent import LinearPart, TangentFeatures, fold
 
 
-class Regulariser(eqx.Module):
+class Regulariser(IdentityHash, eqx.Module):
     """A non-negative function of W."""
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit asks for it
-    __eq__ = object.__eq__
 
     @property
     def randomised(self) -> bool:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from offtangent._checks import check_inputs
 from offtangent._host import on_host
-from offtangent._types import AnyArray
+from offtangent._types import AnyArray, IdentityHash
 from offtangent.networks import TwoLayer
 from offtangent.networks.two_layer import check_displacement
 from offtangent.special.activations import Elementwise
@@ -59,7 +59,7 @@ def folded_start(net: TwoLayer) -> Float[np.ndarray, "d h"]:
     return W0[:, : net.width // 2] if net.paired else W0
 
 
-class LinearPart(eqx.Module):
+class LinearPart(IdentityHash, eqx.Module):
     """f_L on fixed inputs, as a function of W: jittable, in the dtype of the network, axes in front of W are a batch.
 
     A call costs one product of (n × d)·(d × h), h = m/2 for paired neurons and m otherwise; it holds n·h slopes.
@@ -69,9 +69,6 @@ class LinearPart(eqx.Module):
     slopes: Float[Array, "n h"]
     origin: Float[Array, "d m"]
     paired: bool = eqx.field(static=True)
-
-    __hash__ = object.__hash__  # an object is itself and no other: jax.jit asks for it
-    __eq__ = object.__eq__
 
     def __call__(self, W: Float[Array, "*b d m"]) -> Float[Array, "*b n"]:
         check_batch_of_weights(self.origin, W)

@@ -1,29 +1,33 @@
-"""Perturbed descent on the regularised loss, many networks at once: `corollary1` starts at zero, `theorem4` at W⋆.
+"""Perturbed descent on the regularised loss, many networks at once: from zero, or, in `theorem4`, from W⋆.
 
-Training is in float32; what is measured, in float64.
+`stated` takes Theorem 4's λ and labels with ℓ(y, 0) ≤ 1; `corollary1` and `theorem4` the λ with λᵢRᵢ(W⋆) ≈ ε_min and
+labels of any size. Training is in float32; what is measured, in float64.
 """
 
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from offtangent._host import on_host
 from offtangent.data.targets import LowDegreePlusSparse
 from offtangent.lab import Cost
-from offtangent.papers.nichani.constructions._setting import network, on_sphere, planted
+from offtangent.papers.nichani.constructions._setting import MOST, SIGMAS, bounded, network, on_sphere, planted
 from offtangent.special.sphere import polynomial_dimension
 from offtangent.theory import FeatureCovariance
+from offtangent.theory.bai_lee.penalties import LANDSCAPE_CONSTANT
+from offtangent.theory.nichani.choice import RegulariserSizes, regulariser_choice
 from offtangent.theory.nichani.joint import JointExpression, express_jointly
 from offtangent.theory.nichani.landscape import JointLandscape
 from offtangent.theory.nichani.risk import JointRisk, loss_on_host
+from offtangent.theory.nichani.sparse import SphereRidge
 from offtangent.training.directions import perturbed_descent
 
 # η: the features of the sigmoid are an eighth in square.
@@ -34,18 +38,18 @@ NOISE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One seed with k = 1 and R = 1: its target, W⋆, and the landscape of L_λ, with λ such that λᵢRᵢ(W⋆) ≈ ε_min."""
+    """One seed with k = 1 and R = 1: its target, W⋆, λ, and the landscape of L_λ."""
 
     target: LowDegreePlusSparse
     star: JointExpression
+    strengths: RegulariserSizes
     land: JointLandscape
-    epsilon: float
 
     @property
     def risk(self) -> JointRisk:
         """L_λ as a function to descend on."""
         star = self.star
-        return JointRisk.of(star.covariance, star.X, star.y, rank=star.rank, strengths=star.strengths(self.epsilon))
+        return JointRisk.of(star.covariance, star.X, star.y, rank=star.rank, strengths=self.strengths)
 
     def loss(self, X: Float[np.ndarray, "n d"], W: Float[np.ndarray, "d m"]) -> float:
         """Compute the mean loss of the network itself on inputs, in float64."""
@@ -55,17 +59,43 @@ class Problem:
         return float(np.mean(loss_on_host(self.star.criterion, self.target(X), outputs)))
 
 
-def problems(seeds: int, *, sigma: str, width: int, dim: int, samples: int, epsilon: float) -> list[Problem]:
-    """Draw the problems of all seeds. A seed has one target at every n and m; Σ comes from 30 n₁ unlabelled inputs."""
+def problems(
+    seeds: int, *, sigma: str, width: int, dim: int, samples: int, epsilon: float, stated: bool = False
+) -> list[Problem]:
+    """Draw the problems of all seeds. A seed has one target at every n and m; Σ comes from 30 n₁ unlabelled inputs.
+
+    `stated`, λ is Theorem 4's and the target is `bounded`; otherwise λ is such that λᵢRᵢ(W⋆) ≈ ε_min.
+    """
     rank, drawn = polynomial_dimension(dim, 1), []
     for seed in range(seeds):
         of_net, of_target, unlabelled, of_inputs, of_signs = jax.random.split(jax.random.key(seed), 5)
         net = network(sigma, dim, width, key=jax.random.fold_in(of_net, width))
-        target = planted(dim, 1, 1, key=of_target)
+        target = bounded(dim, key=of_target) if stated else planted(dim, 1, 1, key=of_target)
         covariance = FeatureCovariance.of_samples(net, on_sphere(30 * rank, dim, key=unlabelled), count=rank)
         star = express_jointly(covariance, on_sphere(samples, dim, key=of_inputs), target, key=of_signs)
-        drawn.append(Problem(target, star, JointLandscape.of(star, strengths=star.strengths(epsilon)), epsilon))
+        lams = regulariser_choice(dim, width, 1, epsilon).strengths if stated else star.strengths(epsilon)
+        drawn.append(Problem(target, star, lams, JointLandscape.of(star, strengths=lams)))
     return drawn
+
+
+@cache
+def too_large(seeds: int, dim: int, samples: int) -> float:
+    """Count the share of the training labels of `problems`, not `stated`, that have ℓ(y, 0) > 1."""
+    shares = []
+    for seed in range(seeds):
+        _, of_target, _, of_inputs, _ = jax.random.split(jax.random.key(seed), 5)
+        labels = planted(dim, 1, 1, key=of_target)(on_sphere(samples, dim, key=of_inputs))
+        shares.append(float(np.mean(np.abs(labels) > MOST)))
+    return float(np.mean(shares))
+
+
+def fourth_strength(sigma: str, dim: int) -> float:
+    """Compute λ₄ of the problems that are not `stated` over the theorem's, 1/(C‖W_Q‖⁸) with E‖W_Q‖⁴ for ‖W_Q‖⁴.
+
+    For k = 1 ‖W_Q‖⁴ is the same at every W₀; that of W⋆ = W_L + W_Q S is a little more.
+    """
+    norm4 = 8 * SphereRidge(np.eye(1, dim)[0], 2, SIGMAS[sigma]).energy
+    return 1 / (LANDSCAPE_CONSTANT * norm4**2)
 
 
 def unseen(count: int, dim: int, seed: int) -> Float[np.ndarray, "n d"]:
@@ -82,7 +112,7 @@ def descended(
     optimiser = perturbed_descent(rate, noise=NOISE, key=jax.random.key(width))
     W, state, seen = start, optimiser.init(start), []
     for before, after in itertools.pairwise([0, *looks]):
-        W, state = _advance(risks, optimiser, W, state, np.int32(after - before))
+        W, state = _advance(risks, optimiser, W, state, np.asarray(after - before, np.int32))
         seen.append(np.asarray(W, np.float64))
     found = np.stack(seen)
     if not np.isfinite(found).all():
@@ -103,12 +133,18 @@ def _stacked(risks: list[JointRisk]) -> JointRisk:
 
 @eqx.filter_jit
 def _advance(
-    risks: JointRisk, optimiser: optax.GradientTransformation, W: Float[Array, "s d m"], state: Any, steps: Any
-) -> tuple[Float[Array, "s d m"], Any]:
+    risks: JointRisk,
+    optimiser: optax.GradientTransformation,
+    W: Float[Array, "s d m"],
+    state: optax.OptState,
+    steps: Int[np.ndarray | Array, ""],
+) -> tuple[Float[Array, "s d m"], optax.OptState]:
     def total(V: Float[Array, "s d m"]) -> Float[Array, ""]:
         return jnp.sum(eqx.filter_vmap(lambda risk, one: risk(one))(risks, V))
 
-    def step(_: Any, carry: tuple[Float[Array, "s d m"], Any]) -> tuple[Float[Array, "s d m"], Any]:
+    def step(
+        _: Int[Array, ""], carry: tuple[Float[Array, "s d m"], optax.OptState]
+    ) -> tuple[Float[Array, "s d m"], optax.OptState]:
         V, state = carry
         updates, state = optimiser.update(jax.grad(total)(V), state, V)
         return optax.apply_updates(V, updates), state

@@ -20,6 +20,8 @@ COLOURS = ("blue", "vermillion", "green", "purple", "orange", "sky")
 DRAWS = 16
 # Of sums in float64.
 ROUNDING = 1e-9
+# The largest |y| with ℓ(y, 0) ≤ 1, ℓ the pseudo-Huber loss.
+MOST = math.sqrt(3)
 
 
 def generator(key: Key[Array, ""]) -> np.random.Generator:
@@ -50,3 +52,17 @@ def planted(dim: int, degree: int, rank: int, *, key: Key[Array, ""]) -> LowDegr
     drawn = LowDegreePlusSparse(directions, weights, np.resize([1.0, -1.0], rank), betas)
     found = drawn.energies().low[: degree + 1]
     return replace(drawn, weights=weights / np.sqrt((degree + 1) * found)[:, None])
+
+
+def bounded(dim: int, *, key: Key[Array, ""]) -> LowDegreePlusSparse:
+    """Draw a target that meets Assumption 1 and has |f⋆| ≤ √3 on the whole sphere, so that ℓ(y, 0) ≤ 1; k = 1, R = 1.
+
+    f_1 = a₀ + a₁vᵀx with a₀² + a₁² = 1, and α = −(√3 + a₀ − a₁√d)/d: as a₀ + a₁√d = √3, the largest value is √3, where
+    v is orthogonal to β, and no value is below −√3. The pseudo-Huber loss √(1 + y²) − 1 is 1 at √3.
+    """
+    of_direction, of_beta = jax.random.split(key)
+    angle = math.atan(math.sqrt(dim)) - math.acos(MOST / math.sqrt(1 + dim))
+    constant, slope = math.cos(angle), math.sin(angle)
+    alpha = -(MOST + constant - slope * math.sqrt(dim)) / dim
+    v, beta = (on_sphere(1, dim, key=one) / math.sqrt(dim) for one in (of_direction, of_beta))
+    return LowDegreePlusSparse(v, np.array([[constant], [slope * math.sqrt(dim)]]), np.array([alpha]), beta)
