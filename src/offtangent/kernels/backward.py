@@ -81,7 +81,7 @@ def backward(f: Callable[..., Any], params: PyTree, X: PyTree) -> Backward:
     nested = jax.make_jaxpr(gradients)(found, leaves, sample)
 
     def written_out(*arguments: Array) -> list[Array]:
-        return read(nested.jaxpr.outvars, evaluate(nested.jaxpr, nested.consts, arguments))
+        return list(map(jnp.asarray, read(nested.jaxpr.outvars, evaluate(nested.jaxpr, nested.consts, arguments))))
 
     flat = jax.make_jaxpr(written_out)(found, *leaves, *sample)
     names = tuple(jax.tree_util.keystr(path) or "params" for path, _ in paths)

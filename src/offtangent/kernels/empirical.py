@@ -3,14 +3,14 @@
     K(x, x') = J(x) J(x')ᵀ,      J(x) = ∂f(θ; x)/∂θ, a row for each output.
 
 As an operator, K v = J (Jᵀ v): one vjp and one jvp through the network, a block of samples at a time, no Jacobian is
-ever held. Dense, the Jacobians of two blocks of samples are held and multiplied.
+ever held. Dense, blocks of samples are multiplied, layer by layer in the way that costs least: most often by what
+entered a layer and what came back to it, so that nothing of the size of its weights is formed (`kernels.factors`).
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,14 +20,11 @@ from jaxtyping import Array, Float, PyTree
 
 from offtangent._checks import check_finite, require
 from offtangent._errors import InputError
-from offtangent.kernels.factors import Factored, Route, gradients
-from offtangent.kernels.gradients import Gradients
+from offtangent.kernels.blocks import Form, blocks, check_apart, length, take
+from offtangent.kernels.factors import Factored, Way
 from offtangent.taylor.checks import check_function, check_outputs, check_some
 
-AT_ONCE = 1 << 26  # numbers that are held at once: 256 MB in float32
 BATCH = 256  # samples that go through the network together
-
-Form: TypeAlias = Literal["every_pair", "summed", "each_output"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +88,10 @@ class TangentKernel:
         )
 
     def dense(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p *kk"]:
-        """Compute K(X, X2). Time O(npk²P) for P parameters, and k passes a sample through the network.
+        """Compute K(X, X2).
+
+        Time O(npk²(a + b)) for a layer of a inputs and b outputs that acts once, where its Jacobians would take
+        O(npk²ab), and k passes a sample through the network.
 
         Args:
             X2: Other inputs, by default X.
@@ -99,10 +99,10 @@ class TangentKernel:
         Returns:
             A matrix of (n, p) for one output, an array of (n, p, k, k) for k of them.
         """
-        return _blocks(self, X2, "every_pair")
+        return _matrix(self, X2, "every_pair")
 
     def trace(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p"]:
-        """Compute Σ_j ⟨∂f_j(x), ∂f_j(x')⟩, the trace of each k × k block. Time O(npkP).
+        """Compute Σ_j ⟨∂f_j(x), ∂f_j(x')⟩, the trace of each k × k block, in the time of `dense` at most.
 
         Args:
             X2: Other inputs, by default X.
@@ -110,18 +110,39 @@ class TangentKernel:
         Returns:
             A matrix of (n, p).
         """
-        return _blocks(self, X2, "summed")
+        return _matrix(self, X2, "summed")
 
-    def diagonal(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p k"]:
-        """Compute ⟨∂f_j(x), ∂f_j(x')⟩ for each output j: the kernel of each output by itself. Time O(npkP).
+    def diagonal(self, X2: PyTree | None = None) -> Float[np.ndarray, "n p *k"]:
+        """Compute ⟨∂f_j(x), ∂f_j(x')⟩ for each output j: the kernel of each output by itself, in that time, too.
 
         Args:
             X2: Other inputs, by default X.
 
         Returns:
-            An array of (n, p, k).
+            An array of (n, p, k), or (n, p) where there is one output and no axis for it.
         """
-        return _blocks(self, X2, "each_output")
+        return _matrix(self, X2, "each_output")
+
+    def by_leaf(self, X2: PyTree | None = None) -> dict[str, Float[np.ndarray, "n p"]]:
+        """Compute what each leaf of the parameters adds to `trace`: how much of the kernel each layer carries.
+
+        Args:
+            X2: Other inputs, by default X.
+
+        Returns:
+            A matrix of (n, p) for each leaf, by the leaf's place among the parameters; they add up to `trace(X2)`.
+        """
+        found = _matrix(self, X2, "each_leaf")
+        return {leaf: found[:, :, place] for place, leaf in enumerate(self.ways)}
+
+    @property
+    def ways(self) -> dict[str, Way]:
+        """How inner products of gradients are computed, leaf by leaf, for all inputs against all.
+
+        "positions" and "lookup" keep what entered the layer and what came back to it, "outer products" multiplies the
+        two for each sample, "gradient" is JAX's own gradient, and "unused" a leaf on which the outputs do not depend.
+        """
+        return {route.leaf: route.way for route in self._factored.routes((len(self),))}
 
 
 def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKernel:
@@ -130,9 +151,11 @@ def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKe
         K(x, x') = J(x) J(x')ᵀ,      J(x) = ∂f(θ; x)/∂θ, a row for each output
 
     As an operator, `K @ v` = J(Jᵀv) takes two passes through the network, a block of samples at a time, and no Jacobian
-    is ever held. `K.dense()` takes O(n²k²P) for n samples, k outputs and P parameters, and holds the Jacobians of two
-    blocks of samples: 256 MB in float32, or one sample's each if that is more. Nothing but checks is computed before
-    one of these is asked for.
+    is ever held. `K.dense()` multiplies what entered each layer and what came back to it: for n samples, k outputs and
+    a layer of a inputs and b outputs in O(n²k²(a + b)), without anything of the size of the weights; where that takes
+    more than products of the gradients, as in convolutions over many positions, these are formed. It holds two blocks
+    of samples: 256 MB in float32, or one sample's each if that is more. Nothing but checks is computed before one of
+    these is asked for.
 
     Args:
         f: The network, a function of parameters and of a batch x, whose first axis counts samples; it returns (n,) or
@@ -142,8 +165,9 @@ def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKe
         X: The inputs, an array or a pytree of arrays.
 
     Returns:
-        The kernel, with `K @ v`, `K.dense()`, `K.trace()` (summed over the outputs) and `K.diagonal()` (of each output
-        by itself); the last three also take other inputs, as in `K.dense(X2)`.
+        The kernel, with `K @ v`, `K.dense()`, `K.trace()` (summed over the outputs), `K.diagonal()` (of each output by
+        itself) and `K.by_leaf()` (what each leaf of the parameters adds); all but the first also take other inputs, as
+        in `K.dense(X2)`. `K.ways` tells how each leaf is done.
 
     Raises:
         InputError: If f fails on these parameters and inputs or returns another shape, or if there are NaN among them;
@@ -190,13 +214,13 @@ def empirical_conjugate(
     sides = [_arrays(side) for side in ((X,) if X2 is None else (X, X2))]
     check_finite(params, "The parameters")
     for side in sides:
-        require(_len(side), "There are no inputs: expected at least one.")
+        require(length(side), "There are no inputs: expected at least one.")
         check_finite(side, "The inputs")
         check_outputs(features, params, side)
     run = eqx.filter_jit(features)
     values = [
         np.concatenate(
-            [np.asarray(run(params, _take(side, slice(at, at + BATCH)))) for at in range(0, _len(side), BATCH)]
+            [np.asarray(run(params, take(side, slice(at, at + BATCH)))) for at in range(0, length(side), BATCH)]
         )
         for side in sides
     ]
@@ -208,9 +232,9 @@ def _product(f: Callable[..., Any], params: PyTree, X: PyTree, v: Array) -> Arra
     size = min(BATCH, len(v))
     pull = None
     for at in range(0, len(v), size):
-        part = _pull(f, params, _take(X, slice(at, at + size)), v[at : at + size])
+        part = _pull(f, params, take(X, slice(at, at + size)), v[at : at + size])
         pull = part if pull is None else jax.tree.map(jnp.add, pull, part)
-    pushed = [_push(f, params, _take(X, slice(at, at + size)), pull) for at in range(0, len(v), size)]
+    pushed = [_push(f, params, take(X, slice(at, at + size)), pull) for at in range(0, len(v), size)]
     return jnp.concatenate(pushed)
 
 
@@ -229,70 +253,18 @@ def _push(f: Callable[..., Any], params: PyTree, X: PyTree, u: PyTree) -> Array:
     return jax.jvp(lambda p: f(eqx.combine(p, fixed), X), (moving,), (u,))[1]
 
 
-def _blocks(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
-    """Every pair of samples, a block of rows by a block of columns; where both sides are the same, half of them."""
-    same = X2 is None
+def _matrix(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
+    """The kernel in one of its forms, read-only; with one output there is no axis for it."""
     other = K.X if X2 is None else _arrays(X2)
-    if not same:
+    if X2 is not None:
         check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
-    shape = (_len(K.X), _len(other))
-    samples, k = shape[:1] if same else shape, math.prod(K.outputs[1:])
-    rows, columns = _cut(K._factored.routes(samples), shape)
-    found: np.ndarray | None = None
-    for i, row in enumerate(rows):
-        left = gradients(K.f, K.params, _take(K.X, row), samples)
-        for j, column in enumerate(columns):
-            if same and j < i:
-                continue
-            right = left if same and j == i else gradients(K.f, K.params, _take(other, column), samples)
-            block = np.asarray(_tile(left, right, form))
-            if form == "every_pair":  # in memory it stays the matrix of all pairs (sample, output)
-                block = block.reshape(row.stop - row.start, k, column.stop - column.start, k).swapaxes(1, 2)
-            if found is None:
-                found = block if block.shape[:2] == shape else _like(block, shape, form)
-            if found is not block:
-                found[row, column] = block
-            if same and j > i:
-                turned = np.swapaxes(block, 0, 1)
-                found[column, row] = np.swapaxes(turned, 2, 3) if form == "every_pair" else turned
-    assert found is not None
-    alone = len(K.outputs) == 1  # one output, and no axis for it
-    return found.reshape(found.shape[:2]) if alone and found.ndim > 2 else found
-
-
-def _like(block: np.ndarray, samples: tuple[int, int], form: Form) -> np.ndarray:
-    """Room for the blocks of all samples, which lie in memory as one block does."""
-    if form != "every_pair":
-        return np.empty((*samples, *block.shape[2:]), block.dtype)
-    outputs = block.shape[2:]
-    return np.empty((samples[0], outputs[0], samples[1], outputs[1]), block.dtype).swapaxes(1, 2)
-
-
-def _cut(chosen: list[Route], samples: tuple[int, int]) -> tuple[list[slice], list[slice]]:
-    """Blocks of rows and of columns: two of them, and what is held of their pairs, take `AT_ONCE` numbers at most.
-
-    The blocks of a side have one size, so that nothing is compiled for a rest: the last one begins earlier instead.
-    """
-    each = max(1, sum(2 * route.kept + route.passing for route in chosen))
-    pair = max(1, max((route.of_pair for route in chosen), default=1))
-    size = max(1, int((math.sqrt(each**2 + 4 * pair * AT_ONCE) - each) / (2 * pair)))
-    sides = []
-    for n in samples:
-        count = -(-n // min(size, n))
-        rows = -(-n // count)
-        sides.append([slice(min(at, n - rows), min(at, n - rows) + rows) for at in range(0, n, rows)])
-    return sides[0], sides[1]
-
-
-@eqx.filter_jit
-def _tile(left: list[Gradients], right: list[Gradients], form: Form) -> Array:
-    """The inner products of two blocks of samples, added up over the leaves.
-
-    A program of its own: made together with the gradients, XLA would compute these in the order of the products.
-    """
-    parts = [getattr(one, form)(other) for one, other in zip(left, right, strict=True)]
-    return sum(parts[1:], start=parts[0])
+    check_apart(K.f, K.params, K.X)
+    found = blocks(K.f, K.params, K.X, None if X2 is None else other, form, K._factored)
+    found = found[:, :, 0, 0] if form == "every_pair" and len(K.outputs) == 1 else found
+    found = found[:, :, 0] if form == "each_output" and len(K.outputs) == 1 else found
+    found.flags.writeable = False
+    return found
 
 
 def _arrays(X: PyTree) -> PyTree:
@@ -300,14 +272,6 @@ def _arrays(X: PyTree) -> PyTree:
         return jax.tree.map(jnp.asarray, X)
     except (TypeError, ValueError) as error:
         raise InputError(f"The inputs are no arrays of numbers: {error}") from error
-
-
-def _take(X: PyTree, rows: slice) -> PyTree:
-    return jax.tree.map(lambda leaf: leaf[rows], X)
-
-
-def _len(X: PyTree) -> int:
-    return int(jax.tree.leaves(X)[0].shape[0])
 
 
 def _count(params: PyTree) -> int:
