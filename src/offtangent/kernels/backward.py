@@ -54,7 +54,7 @@ class Backward:
     names: tuple[str, ...]
 
 
-def backward(f: Callable[..., Any], params: PyTree, X: PyTree) -> Backward:
+def backward_pass(f: Callable[..., Any], params: PyTree, X: PyTree) -> Backward:
     """Trace the backward pass of one sample.
 
     Args:

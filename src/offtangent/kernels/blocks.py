@@ -20,7 +20,7 @@ AT_ONCE = 1 << 26  # numbers that are held at once: 256 MB in float32
 FEW = 3  # samples by which one sees whether they know of each other
 
 
-def blocks(
+def matrix(
     f: Callable[..., Any], params: PyTree, X: PyTree, X2: PyTree | None, form: Form, factored: Factored
 ) -> np.ndarray:
     """Compute the tangent kernel of a network on X and X2; where X2 is None, half of the blocks on X.

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PyTree
 
 from offtangent._checks import check_finite, require
 from offtangent._errors import InputError
-from offtangent.kernels.blocks import Form, blocks, check_apart, length, take
+from offtangent.kernels.blocks import Form, check_apart, length, matrix, take
 from offtangent.kernels.factors import Factored, Way
 from offtangent.taylor.checks import check_function, check_outputs, check_some
 
@@ -260,7 +260,7 @@ def _matrix(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
         check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
     check_apart(K.f, K.params, K.X)
-    found = blocks(K.f, K.params, K.X, None if X2 is None else other, form, K._factored)
+    found = matrix(K.f, K.params, K.X, None if X2 is None else other, form, K._factored)
     found = found[:, :, 0, 0] if form == "every_pair" and len(K.outputs) == 1 else found
     found = found[:, :, 0] if form == "each_output" and len(K.outputs) == 1 else found
     found.flags.writeable = False

@@ -12,7 +12,7 @@ import numpy as np
 from jax.extend.core import Literal as Constant
 from jaxtyping import Array, Float, PyTree
 
-from offtangent.kernels.backward import Backward, abstract, backward, evaluate
+from offtangent.kernels.backward import Backward, abstract, backward_pass, evaluate
 from offtangent.kernels.gradients import HIGHEST, Gradients, Lookup, Positions, Whole
 from offtangent.kernels.uses import Leaf, Use, leaves_of
 
@@ -64,7 +64,7 @@ class Factored:
     @classmethod
     def of(cls, f: Callable[..., Any], params: PyTree, X: PyTree) -> "Factored":
         """Trace f(params, ·) for one of the inputs, of which only the shapes matter."""
-        program = backward(f, params, X)
+        program = backward_pass(f, params, X)
         return cls(program, leaves_of(program))
 
     def routes(self, samples: tuple[int, ...]) -> list[Route]:
@@ -265,8 +265,9 @@ def _patches(use: Use, given: Array, back: Array) -> tuple[Array, Array]:
     kernel = tuple(abstract(use.equation.outvars[0]).shape[axis] for axis in numbers.out_spec[2:])
     given = given.transpose(numbers.lhs_spec[1], numbers.lhs_spec[0], *numbers.lhs_spec[2:])  # samples, channels, …
     back = back.transpose(numbers.rhs_spec[1], numbers.rhs_spec[0], *numbers.rhs_spec[2:])
-    cut = _Cut(kernel, back.shape[2:], told["rhs_dilation"], told["window_strides"], told["lhs_dilation"],
-               tuple(low for low, _ in told["padding"]))  # fmt: skip
+    low = tuple(before for before, _ in told["padding"])
+    steps = (told["rhs_dilation"], told["window_strides"], told["lhs_dilation"])
+    cut = _Cut(kernel, back.shape[2:], *steps, low)
     patches = jnp.concatenate([cut.of(one) for one in given])
     came_back = jnp.moveaxis(back, 1, -1).reshape(-1, back.shape[1])
     return tuple(one.reshape(one.shape[0], groups, -1).swapaxes(0, 1) for one in (patches, came_back))  # type: ignore[return-value]
