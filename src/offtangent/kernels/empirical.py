@@ -57,6 +57,7 @@ class TangentKernel:
 
     @cached_property
     def _factored(self) -> Factored:
+        check_apart(self.f, self.params, self.X)
         return Factored.of(self.f, self.params, self.X)
 
     def __len__(self) -> int:
@@ -259,7 +260,6 @@ def _matrix(K: TangentKernel, X2: PyTree | None, form: Form) -> np.ndarray:
     if X2 is not None:
         check_finite(other, "The inputs")
         check_outputs(K.f, K.params, other)
-    check_apart(K.f, K.params, K.X)
     found = matrix(K.f, K.params, K.X, None if X2 is None else other, form, K._factored)
     found = found[:, :, 0, 0] if form == "every_pair" and len(K.outputs) == 1 else found
     found = found[:, :, 0] if form == "each_output" and len(K.outputs) == 1 else found
