@@ -319,6 +319,7 @@ def of_taylor_and_training(folder: Path) -> dict[str, Words]:
             ),
             checkpoint=thing(None).or_none,
             precision=choice("highest").but("none"),
+            shuffle=flag(True),
             progress=function(lambda *_: None).or_none,
         ),
         "training.losses.HalfSquares": words(f=function(f)),

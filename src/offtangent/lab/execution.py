@@ -141,9 +141,9 @@ def execute(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = execute(["ge_wang_zhao/phases"], "smoke", folder, on="local")
-    >>> run.computed, len(run["ge_wang_zhao/phases"]), run.claims[0][1].verdict.value, run.page.name
-    (1, 1, 'holds', 'report.html')
+    ...     run = execute("ge_wang_zhao/synthetic", "smoke", folder, on="local")
+    >>> run.computed, len(run["ge_wang_zhao/synthetic"]), run.claims[0][1].verdict.value, run.page.name
+    (6, 6, 'holds', 'report.html')
     """
     hears = Shown() if progress is None else progress
     todo, store = _prepared(selectors, profile, folder, on=on, fresh=fresh, timeout=timeout)
