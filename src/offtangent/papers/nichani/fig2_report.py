@@ -1,6 +1,6 @@
 """What the searches for the smallest n say: how it grows with the dimension, next to the paper's 6d² and d³.
 
-"Roughly scales with d²" has two sides. Where the interval of the slope does not hold 2, it is refuted as printed, and
+"Roughly scales with d²" has two sides. Where the interval of the slope does not hold 2, the claim fails, and
 what is left of it is a claim of its own: that n grows no faster than d².
 """
 
@@ -107,7 +107,7 @@ def _of(target: _Target) -> list[Claim]:
     }
     found = [
         Claim.at_most(slope, 3.0, strict=True, statement=fewer, **words),
-        Claim.includes(slope, 2.0, statement=roughly, misprint=True, note=f"{_told(slope)} {note}", **words),
+        Claim.includes(slope, 2.0, statement=roughly, note=f"{_told(slope)} {note}", **words),
         Claim.no_slower(slope, 2.0, statement=above, note=note, **words),
     ]
     if slope.low <= 2 and slope.high >= 3:
