@@ -72,6 +72,7 @@ def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
         f"{DELTA:g}, in {int((sweep['worst'] > 1).sum())} of {sweep['worst'].size} networks (largest ratio "
         f"{sweep['worst'].max():.2f}).",
     )
+    yield _risk(name, said, sweep, words)
     above = (
         f"Above the bound at δ = {DELTA:g}: {int((sweep['norm_ratio'] > 1).sum())} of {sweep['norm_ratio'].size} "
         f"networks. ‖W⋆‖⁴: {sweep['norm4'].mean(axis=0)[-1]:.3g}."
@@ -104,6 +105,30 @@ def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
         f"‖W⋆‖⁴ ≤ {bound} with probability 1 − δ/2",
         measured=f"mean over bound at the largest width, 99 % interval, {sweep.where}",
         note=above + (" For p = 2 the a(w₀) are one constant, and so is ‖W⋆‖." if power == 2 else ""),
+    )
+
+
+def _risk(name: str, said: str, sweep: Sweep[Any], words: dict[str, Any]) -> Claim:
+    """Theorem 7's own inequality, |L^Q(W⋆) − L(f⋆)| ≤ ε for m ≥ Õ(…ε⁻²): the exponent of ε in m."""
+    statement = f"L^Q at W⋆ {said}is L of {name} up to an error of O(m^(−1/2)): m ≥ Õ(ε⁻²) neurons for an ε"
+    if any("risk" not in data for _, data in sweep.results):
+        why = "This record has outputs alone, whose error bounds that of a 1-Lipschitz loss."
+        return Claim.not_run(
+            source=words["source"],
+            statement=statement,
+            reason="data",
+            why=why,
+            profile="smoke, laptop or paper, run anew",
+        )
+    risks = ", ".join(f"{one:.2g}" for one in np.sqrt((sweep["risk"] ** 2).mean(axis=0)))
+    return sweep.slope(
+        "risk",
+        "≤",
+        -0.5,
+        **words,
+        of="|L^Q(W⋆) − L(f⋆)|, logistic loss, labels sgn f⋆",
+        statement=statement,
+        note=f"Root mean squares over seeds: {risks}.",
     )
 
 
