@@ -179,6 +179,7 @@ def run(cell: Target | Features | Spread | Gap) -> xr.Dataset:
 def claims(results: Results) -> Iterator[Claim]:
     yield from constructions_report.claims(results.where(Target), results.where(Features), results.where(Spread))
     yield from _gaps_report.claims(results.where(Gap))
+    yield from constructions_report.risk_claims(results.where(Target))
 
 
 def draw(results: Results) -> list[Figure]:

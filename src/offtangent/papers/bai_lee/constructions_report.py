@@ -55,12 +55,18 @@ def _sweep(results: Results) -> Sweep[Any] | None:
     return results.sweep("width", f"{cell.samples} inputs, d = {cell.dim}, {cell.seeds} seeds")
 
 
+def _said(target: str) -> tuple[dict[str, Any], str]:
+    """The source and hypothesis of what is said of a target, and how 2-XOR differs, in words."""
+    power, xor = 2 if target == "xor" else int(target), target == "xor"
+    odd = Hypothesis("(p − 2) mod 2, but for p = 3", 0 if power == 3 else power % 2, "=", 0, "Theorem 7")
+    words: dict[str, Any] = {"source": "Theorem 7, footnote 5" if xor else "Theorem 7", "hypotheses": (odd,)}
+    return words, "with random signs between its two parts " if xor else ""
+
+
 def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
     name, xor = NAMES[target], target == "xor"
     power = 2 if xor else int(target)
-    odd = Hypothesis("(p − 2) mod 2, but for p = 3", 0 if power == 3 else power % 2, "=", 0, "Theorem 7")
-    words: dict[str, Any] = {"source": "Theorem 7, footnote 5" if xor else "Theorem 7", "hypotheses": (odd,)}
-    said = "with random signs between its two parts " if xor else ""
+    words, said = _said(target)
     yield sweep.slope(
         "error",
         "≤",
@@ -72,7 +78,6 @@ def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
         f"{DELTA:g}, in {int((sweep['worst'] > 1).sum())} of {sweep['worst'].size} networks (largest ratio "
         f"{sweep['worst'].max():.2f}).",
     )
-    yield _risk(name, said, sweep, words)
     above = (
         f"Above the bound at δ = {DELTA:g}: {int((sweep['norm_ratio'] > 1).sum())} of {sweep['norm_ratio'].size} "
         f"networks. ‖W⋆‖⁴: {sweep['norm4'].mean(axis=0)[-1]:.3g}."
@@ -108,9 +113,24 @@ def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
     )
 
 
-def _risk(name: str, said: str, sweep: Sweep[Any], words: dict[str, Any]) -> Claim:
-    """Theorem 7's own inequality, |L^Q(W⋆) − L(f⋆)| ≤ ε for m ≥ Õ(…ε⁻²): the exponent of ε in m."""
-    statement = f"L^Q at W⋆ {said}is L of {name} up to an error of O(m^(−1/2)): m ≥ Õ(ε⁻²) neurons for an ε"
+def risk_claims(targets: Results) -> Iterator[Claim]:
+    """Theorem 7's own inequality, |L^Q(W⋆) − L(f⋆)| ≤ ε for m ≥ Õ(…ε⁻²): the exponent of ε in m.
+
+    Args:
+        targets: The cells of targets expressed at one width.
+
+    Returns:
+        A claim for each target.
+    """
+    for (target,), cells in targets.groups("target"):
+        sweep = _sweep(cells)
+        if sweep:
+            yield _risk(target, sweep)
+
+
+def _risk(target: str, sweep: Sweep[Any]) -> Claim:
+    words, said = _said(target)
+    statement = f"L^Q at W⋆ {said}is L of {NAMES[target]} up to an error of O(m^(−1/2)): m ≥ Õ(ε⁻²) neurons for an ε"
     if any("risk" not in data for _, data in sweep.results):
         why = "This record has outputs alone, whose error bounds that of a 1-Lipschitz loss."
         return Claim.not_run(
