@@ -98,9 +98,10 @@ def net_ceiling(size: int, dim: int, features: int, power: int, *, delta: float,
 def sphere_net(dim: int, radius: float | int) -> Float[np.ndarray, "Z D"]:
     """Build a σ-net of the unit sphere: every unit vector is within `radius` of one of its rows.
 
-    Proposition 1 says how small one can be; this one is written down. Its rows are the middles of small cubes that tile the faces of [−1, 1]^D, divided by their length: nothing on a face
-    is further than h√(D − 1)/2 from the middle of its cube of side h, and to divide by a length of at least one brings
-    no two points further apart. So Z = 2D⌈√(D − 1)/σ⌉^{D−1}. Time and memory O(ZD).
+    Proposition 1 says how small one can be; this one is written down. Its rows are the middles of small cubes that tile
+    the faces of [−1, 1]^D, divided by their length: nothing on a face is further than h√(D − 1)/2 from the middle of
+    its cube of side h, and to divide by a length of at least one brings no two points further apart. So
+    Z = 2D⌈√(D − 1)/σ⌉^{D−1}. Time and memory O(ZD).
 
     Args:
         dim: The dimension D of the space.
