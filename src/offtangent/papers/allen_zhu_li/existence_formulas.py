@@ -201,8 +201,8 @@ def of_matrices(results: Results) -> list[Claim]:
         (True, "‖M‖₂ ≤ √n + √m + t but with probability e^(−t²/2)"),
         (False, "‖Mv‖₂ ≤ (√n + √s + √(2 ln(C(m, s)/δ)))‖v‖₂ for all s-sparse v, which is O(√n + √s log m)"),
     ):
-        chosen = results.only(lambda cell, whole=whole: (cell.sparsity == cell.columns) == whole)
-        if not len(chosen):
+        chosen = [(cell, data) for cell, data in results if (cell.sparsity == cell.columns) == whole]
+        if not chosen:
             continue
         ratios = [mean_interval(data["longest"].values / _norm_bound(cell, delta=DELTA)) for cell, data in chosen]
         shapes = ", ".join(f"({cell.rows}, {cell.columns}, {cell.sparsity})" for cell, _ in chosen)

@@ -179,12 +179,14 @@ def _highest(cell: Highest, rng: np.random.Generator) -> Part:
 def claims(results: Results) -> list[Claim]:
     """Of the cells of this module among the results, where there are any."""
     found: list[Claim] = []
-    judges = {"Smallness": _of_smallness, "Leading": _of_leading, "Lowest": _of_lowest, "Highest": _of_highest}
-    for name, judge in judges.items():
-        chosen = results.only(lambda cell, name=name: type(cell).__name__ == name)
+    judges = (
+        (Smallness, _of_smallness), (Leading, _of_leading), (Lowest, _of_lowest), (Highest, _of_highest),
+    )  # fmt: skip
+    for kind, judge in judges:
+        chosen = results.where(kind)
         for power in chosen.values("power"):
             found += judge(power, chosen.where(power=power))
-    return found + _of_radial(results.only(lambda cell: type(cell).__name__ == "Radial"))
+    return found + _of_radial(results.where(Radial))
 
 
 def _over_chances(results: Results, name: str) -> tuple[Interval, Float[np.ndarray, "q"], Float[np.ndarray, "s q"]]:
