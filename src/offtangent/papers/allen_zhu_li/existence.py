@@ -7,8 +7,8 @@ Lemma B.2 and Fact B.3; what concentrates, in Lemma C.3. Appendix A.1's two-laye
 matter of existence too: by training, as in the paper, and exactly.
 
 Kinds of cells: Indicator (Lemma F.2), Weights (F.1), Layers (D.2, D.3, with the worst displacements), Maps (Fact B.3),
-Tail (Lemma C.3), Parity (Appendix A.1), and four without a network: Sizes (Example 4.1), General (Lemma B.2), Lengths
-(Proposition C.1), Matrices (C.2).
+Tail (Lemma C.3), Parity (Appendix A.1), and four without a network: Sizes (Example 4.1), General (Lemma B.2),
+Lengths and Matrices (Propositions C.1 and C.2).
 """
 
 import math

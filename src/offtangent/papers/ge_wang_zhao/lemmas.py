@@ -8,7 +8,7 @@ features than symmetric tensors have dimensions (15 to 19). Lemmas 14 and 20 bou
 
 Kinds of cells, all float64 on the host: Tensors (Lemmas 6, 9, 10), Net (7), Distances (8), Ball (11, 12),
 Decoupled and Perturbed (13), Outside (σ_min(Z) where Lemma 13 says nothing), Lengths (14, 20), Span (18, 19), and those
-of `lemmas_nets`: Smallness (Proposition 2), Leading (4), Lowest (Lemma 15), Highest (16, 17), Radial (16).
+of `lemmas_nets`: Smallness and Leading (Propositions 2 and 4), Lowest, Highest and Radial (Lemmas 15, 16 and 17).
 """
 
 import math

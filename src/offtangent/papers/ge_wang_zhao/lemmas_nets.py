@@ -180,8 +180,11 @@ def claims(results: Results) -> list[Claim]:
     """Of the cells of this module among the results, where there are any."""
     found: list[Claim] = []
     judges = (
-        (Smallness, _of_smallness), (Leading, _of_leading), (Lowest, _of_lowest), (Highest, _of_highest),
-    )  # fmt: skip
+        (Smallness, _of_smallness),
+        (Leading, _of_leading),
+        (Lowest, _of_lowest),
+        (Highest, _of_highest),
+    )
     for kind, judge in judges:
         chosen = results.where(kind)
         for power in chosen.values("power"):
@@ -208,26 +211,31 @@ def _of_smallness(p: int, results: Results) -> list[Claim]:
     cell, worst = results.first, max(slopes, key=lambda law: slopes[law].high)
     return [
         Claim.no_slower(
-            slopes[worst], p, source="Proposition 2, eq. (3)",
+            slopes[worst],
+            p,
+            source="Proposition 2, eq. (3)",
             statement=f"Pr(|f(x) − t| ≤ ε) = O(p)ε^(1/p) for polynomials of degree p = {p} and variance 1: the ε that "
             f"is missed with probability q falls no faster than q^{p}",
             measured=f"log-log slope of ε in q from {min(results.values('chance')):.2g} to 0.1, 99 % interval, "
             f"{cell.seeds} times {cell.draws} draws, d = {cell.dim}; the steeper of {' and '.join(slopes)} f",
             note=f"It is that of {LAWS[worst]}. The constant of O(p), over p: {max(constants, default=0):.3g} at most.",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _of_leading(p: int, results: Results) -> list[Claim]:
     dims = ", ".join(map(str, results.values("dim")))
     return [
         Claim.at_most(
-            max(float(data["apart"].max()) for _, data in results), ROUNDING, source="Proposition 4", identity=True,
+            max(float(data["apart"].max()) for _, data in results),
+            ROUNDING,
+            source="Proposition 4",
+            identity=True,
             statement=f"f_i^M = Π_j (i_j!)^(−1/2) f_i^H for i ∈ I_d^p, p = {p}, whatever the shift",
             measured=f"largest difference, f^H by moments, unit tensors with random shifts, d = {dims}, "
             f"{results.first.seeds} of each",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _of_lowest(p: int, results: Results) -> list[Claim]:
@@ -239,34 +247,40 @@ def _of_lowest(p: int, results: Results) -> list[Claim]:
         floors = [net_floor(size, int(k), p, delta=float(q)) for q in at]
         found.append(
             Claim.no_slower(
-                slope, p / k, source="Lemma 15",
+                slope,
+                p / k,
+                source="Lemma 15",
                 statement=f"‖Qc‖₂ ≥ η/√p! on a net but with probability Z(Cpη^(1/p))^k, p = {p}, k = {k}: the smallest "
                 "‖Qc‖₂ that is missed with probability q falls no faster than q^(p/k)",
                 measured=f"log-log slope in q from {at[0]:.2g} to {at[-1]:.2g}, 99 % interval, {chosen.first.seeds} "
                 f"times {chosen.first.draws} draws, d = {DIM}, a net of {size} tensors, σ = {RADIUS:g}",
                 note=f"It is at least {(table.mean(axis=0) / floors).min():.2g} times what the lemma has with C = 1.",
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _of_highest(p: int, results: Results) -> list[Claim]:
     cell, rows = results.first, [(one, data, len(_net(one.points, p))) for one, data in results]
     where = f"{cell.seeds} times {cell.draws} draws, d = {DIM}"
-    told = "; ".join(f"{SETS[points]}, k = {', '.join(map(str, some.values('features')))}"
-                     for (points,), some in results.groups("points"))  # fmt: skip
+    told = "; ".join(
+        f"{SETS[points]}, k = {', '.join(map(str, some.values('features')))}"
+        for (points,), some in results.groups("points")
+    )
     ratios = [
         mean_interval(data["high"].values / net_ceiling(Z, DIM, one.features, p, delta=DELTA)) for one, data, Z in rows
     ]
     found = [
         Claim.at_most(
-            max(ratios, key=lambda ratio: ratio.high), 1.0, source="Lemma 16",
+            max(ratios, key=lambda ratio: ratio.high),
+            1.0,
+            source="Lemma 16",
             statement=f"‖Qc‖₂ ≤ τ for all of Z tensors c, but with probability δ = {DELTA:g}, which is "
             f"ZkPr(χ_d > (τ/√k)^(1/p)), p = {p}",
             measured=f"what is exceeded with probability δ over τ, the largest ratio, 95 % interval, {where}: {told}",
             note="With the law of ‖r‖ in d dimensions, where the paper has that of one coordinate.",
         )
-    ]  # fmt: skip
+    ]
     nets = [(one, data, Z) for one, data, Z in rows if one.points == "net"]
     if nets:
         sizes = ", ".join(str(one.features) for one, _, _ in nets)
@@ -276,13 +290,16 @@ def _of_highest(p: int, results: Results) -> list[Claim]:
         )
         found.append(
             Claim.at_most(
-                max(float(data["beyond"].max()) for _, data, _ in nets), 1 + ROUNDING, source="Lemma 17", identity=True,
+                max(float(data["beyond"].max()) for _, data, _ in nets),
+                1 + ROUNDING,
+                source="Lemma 17",
+                identity=True,
                 statement=f"what is at most τ on a σ-net is at most τ/(1 − σ) everywhere, p = {p}",
                 measured=f"largest (1 − σ)‖Q‖₂ over the largest ‖Qc‖₂ of the net, σ = {RADIUS:g}, k = {sizes}, {where}",
                 note="So it follows from Lemma 16, with the same probability. What ‖Q‖₂ exceeds with probability "
                 f"δ = {DELTA:g} is at most {slack:.2g} of τ/(1 − σ).",
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -293,7 +310,10 @@ def _of_radial(results: Results) -> list[Claim]:
     first, last = table.mean(axis=0)[[0, -1]]
     return [
         Claim.at_most(
-            slope_interval(dims, table, level=0.99), 0.0, source="Lemma 16, proof", misprint=True,
+            slope_interval(dims, table, level=0.99),
+            0.0,
+            source="Lemma 16, proof",
+            misprint=True,
             statement="Pr(|⟨c, r^⊗p⟩| > t) ≤ O(t^(−1/p)e^(−t^(2/p)/2)) for every c of unit length and every d: at "
             "c = I/√d, p = 2 and t = √d the ratio of the two sides does not grow with d",
             measured=f"log-log slope of the ratio in d from {dims[0]:.0f} to {dims[-1]:.0f}, 99 % interval, "
@@ -301,4 +321,4 @@ def _of_radial(results: Results) -> list[Claim]:
             note=f"It goes from {first:.3g} to {last:.3g}, about like e^(√d/2): the tail is that of one coordinate, "
             "and that of ‖r‖ is meant.",
         )
-    ]  # fmt: skip
+    ]
