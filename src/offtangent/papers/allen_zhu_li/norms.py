@@ -133,8 +133,8 @@ PROFILES = {
             ),
             Descent(40, 5000, 200, 2000, *NEW, ONE, 5, precision=TF32, first=100),
             *(
-                Descent(100, 50_000, m, 400, *grid, ONE, seeds, batch=100, precision=TF32, first=100)
-                for grid, widths, seeds in (
+                Descent(100, 50_000, m, 400, rates, decays, ONE, seeds, batch=100, precision=TF32, first=100)
+                for (rates, decays), widths, seeds in (
                     (LARGE, (200, 500, 1000, 2000), 3),
                     (FEWEST, (5000, 10_000, 20_000, 50_000), 1),
                 )
