@@ -196,9 +196,12 @@ def log_add_exp(x: Any, y: Any) -> Any:
 
 
 @rule(
-    "aten.clone.default", "aten.alias.default", "aten.lift_fresh_copy.default", "aten.contiguous.default",
+    "aten.clone.default",
+    "aten.alias.default",
+    "aten.lift_fresh_copy.default",
+    "aten.contiguous.default",
     "aten.alias_copy.default",
-)  # fmt: skip
+)
 def same(x: Any) -> Any:
     """What is another tensor in PyTorch's memory is the same array."""
     return x

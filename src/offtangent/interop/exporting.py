@@ -223,7 +223,7 @@ def _stop_outputs(graph: Any) -> None:
     stopped = []
     for node in output.args[0]:
         value = getattr(node, "meta", {}).get("val")
-        if not hasattr(value, "is_floating_point") or not value.is_floating_point():
+        if not isinstance(value, load_torch().Tensor) or not value.is_floating_point():
             stopped.append(node)
             continue
         with graph.inserting_before(output):

@@ -47,13 +47,16 @@ def _largest(windows: Sequence[Any]) -> Any:
 
 
 def _lowest(dtype: Any) -> Any:
-    return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
+    return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else np.iinfo(dtype).min
 
 
 @rule(
-    "aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default",
-    "aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default",
-)  # fmt: skip
+    "aten.max_pool1d.default",
+    "aten.max_pool2d.default",
+    "aten.max_pool3d.default",
+    "aten.max_pool2d_with_indices.default",
+    "aten.max_pool3d_with_indices.default",
+)
 def max_pool(
     x: Any,
     window: Sequence[int],

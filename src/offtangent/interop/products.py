@@ -32,9 +32,15 @@ def plus_product(c: Any, x: Any, y: Any, beta: float = 1, alpha: float = 1) -> A
 
 @rule("aten._trilinear.default")
 def trilinear(
-    x: Any, y: Any, z: Any, new_x: Sequence[int], new_y: Sequence[int], new_z: Sequence[int], summed: Sequence[int],
+    x: Any,
+    y: Any,
+    z: Any,
+    new_x: Sequence[int],
+    new_y: Sequence[int],
+    new_z: Sequence[int],
+    summed: Sequence[int],
     unroll: int = 1,
-) -> Any:  # fmt: skip
+) -> Any:
     """Σ xyz over some axes, each with axes of length one where it has none."""
     del unroll
     axes = "abcdefgh"[: x.ndim + len(new_x)]

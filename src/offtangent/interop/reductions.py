@@ -70,7 +70,7 @@ def every(x: Any, axes: Axes = None, keepdims: bool = False) -> Any:
 
 
 @rule("aten.var.correction")
-def variance(x: Any, axes: Axes = None, correction: float | None = None, keepdim: bool = False) -> Any:
+def variance(x: Any, axes: Axes = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The variance over some axes, divided by their length less the correction."""
     return jnp.var(x, _axes(axes), ddof=1 if correction is None else correction, keepdims=keepdim)
 

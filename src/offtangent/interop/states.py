@@ -7,7 +7,6 @@ JSON, the header and plain numbers, which needs thirty lines here and no other p
 import json
 import math
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,26 @@ from offtangent.interop.exporting import load_torch
 from offtangent.interop.network import TorchNetwork, kind_of
 
 DTYPES = {
-    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
-    "I16": "int16", "I8": "int8", "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
-}  # fmt: skip
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U64": "uint64",
+    "U32": "uint32",
+    "U16": "uint16",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
 PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 WITHIN = ("state_dict", "model_state_dict", "model")  # where checkpoints with an optimiser's state keep the weights
 SHOWN = 3  # names that a message lists
 
 
-def read_state(f: TorchNetwork, path: str | PathLike[str]) -> tuple[TorchNetwork, dict[str, Array]]:
+def read_state(f: Any, path: Any) -> tuple[TorchNetwork, dict[str, Array]]:
     """Read a module's state dict from a file, as the parameters of `from_torch` and a function with its constants.
 
     Args:

@@ -42,7 +42,9 @@ def translate(found: Any, names: Mapping[str, str], trained: Iterable[str], seve
     output = _output(found)
     live = _live(found.graph, output)
     specs = {spec.arg.name: spec for spec in found.graph_signature.input_specs}
-    leaves, held, inputs, steps, missing = {}, {}, [], [], []
+    leaves: dict[str, str] = {}
+    held: dict[str, str] = {}
+    inputs, steps, missing = [], [], []
     for node in found.graph.nodes:
         if node.op == "placeholder":
             spec = specs[node.name]
