@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from offtangent._errors import InputError
-from offtangent.interop.operations import Rule, into
+from offtangent.interop.operations import Number, Rule, into
 
 RULES: dict[str, Rule] = {}
 rule = into(RULES)
@@ -31,7 +31,6 @@ SINGLE = {
     "ceil": jnp.ceil,
     "cos": jnp.cos,
     "cosh": jnp.cosh,
-    "digamma": jax.scipy.special.digamma,
     "erf": lax.erf,
     "erfc": lax.erfc,
     "erfinv": lax.erf_inv,
@@ -61,8 +60,17 @@ SINGLE = {
     "tanh": jnp.tanh,
     "trunc": jnp.trunc,
 }
-PAIRS: dict[str, Callable[..., Any]] = {
+OF_TWO_TENSORS: dict[str, Callable[..., Any]] = {
     "atan2": jnp.arctan2,
+    "hypot": jnp.hypot,
+    "logaddexp": jnp.logaddexp,
+    "logical_and": jnp.logical_and,
+    "logical_or": jnp.logical_or,
+    "logical_xor": jnp.logical_xor,
+    "maximum": jnp.maximum,
+    "minimum": jnp.minimum,
+}
+OF_NUMBERS_TOO: dict[str, Callable[..., Any]] = {
     "bitwise_and": jnp.bitwise_and,
     "bitwise_or": jnp.bitwise_or,
     "bitwise_xor": jnp.bitwise_xor,
@@ -70,20 +78,14 @@ PAIRS: dict[str, Callable[..., Any]] = {
     "fmod": jnp.fmod,
     "ge": jnp.greater_equal,
     "gt": jnp.greater,
-    "hypot": jnp.hypot,
     "le": jnp.less_equal,
-    "logical_and": jnp.logical_and,
-    "logical_or": jnp.logical_or,
-    "logical_xor": jnp.logical_xor,
     "lt": jnp.less,
-    "maximum": jnp.maximum,
-    "minimum": jnp.minimum,
     "mul": jnp.multiply,
     "ne": jnp.not_equal,
     "remainder": jnp.remainder,
 }
-RULES.update({f"aten.{name}.default": function for name, function in SINGLE.items()})
-RULES.update({f"aten.{name}.{form}": f for name, f in PAIRS.items() for form in ("Tensor", "Scalar", "default")})
+RULES.update({f"aten.{name}.default": function for name, function in (SINGLE | OF_TWO_TENSORS).items()})
+RULES.update({f"aten.{name}.{form}": f for name, f in OF_NUMBERS_TOO.items() for form in ("Tensor", "Scalar")})
 
 
 @rule("aten.add.Tensor", "aten.add.Scalar")
@@ -136,7 +138,7 @@ def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
 
 
 @rule("aten.hardtanh.default")
-def hardtanh(x: Any, low: float = -1.0, high: float = 1.0) -> Any:
+def hardtanh(x: Any, low: Number = -1.0, high: Number = 1.0) -> Any:
     """Give x between two bounds; at a bound the gradient is zero."""
     return jnp.where(x >= high, high, jnp.where(x <= low, low, x)).astype(x.dtype)
 
@@ -148,14 +150,14 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
 
 @rule("aten.leaky_relu.default")
-def leaky_relu(x: Any, slope: float = 0.01) -> Any:
+def leaky_relu(x: Any, slope: Number = 0.01) -> Any:
     """x, or slope·x below zero."""
     return jnp.where(x > 0, x, slope * x)
 
 
 @rule("aten.rrelu_with_noise_functional.default")
 def leaky_relu_of_mean_slope(
-    x: Any, noise: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+    x: Any, noise: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False, generator: Any = None
 ) -> Any:
     """The randomised leaky ReLU in evaluation mode: its mean slope."""
     del generator
@@ -165,19 +167,19 @@ def leaky_relu_of_mean_slope(
 
 
 @rule("aten.elu.default")
-def elu(x: Any, alpha: float = 1.0, scale: float = 1.0, inner: float = 1.0) -> Any:
+def elu(x: Any, alpha: Number = 1.0, scale: Number = 1.0, inner: Number = 1.0) -> Any:
     """scale·x, or scale·α(e^{inner·x} − 1) below zero."""
     return scale * jnp.where(x > 0, x, alpha * jnp.expm1(inner * jnp.where(x > 0, 0, x)))
 
 
 @rule("aten.celu.default")
-def celu(x: Any, alpha: float = 1.0) -> Any:
+def celu(x: Any, alpha: Number = 1.0) -> Any:
     """x, or α(e^{x/α} − 1) below zero."""
     return elu(x, alpha, 1.0, 1 / alpha)
 
 
 @rule("aten.softplus.default")
-def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+def softplus(x: Any, beta: Number = 1.0, threshold: Number = 20.0) -> Any:
     """log(1 + e^{βx})/β, and x itself where βx is beyond the threshold."""
     far = beta * x > threshold
     return jnp.where(far, x, jnp.log1p(jnp.exp(beta * jnp.where(far, 0, x))) / beta)
@@ -187,12 +189,6 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 def mish(x: Any) -> Any:
     """Give x tanh(softplus(x))."""
     return x * jnp.tanh(softplus(x))
-
-
-@rule("aten.logaddexp.default")
-def log_add_exp(x: Any, y: Any) -> Any:
-    """log(e^x + e^y)."""
-    return jnp.logaddexp(x, y)
 
 
 @rule(

@@ -137,7 +137,7 @@ def scatter_add(x: Any, axis: int, places: Any, source: Any) -> Any:
 @rule("aten.scatter_reduce.two")
 def scatter_reduce(x: Any, axis: int, places: Any, source: Any, how: str, include_self: bool = True) -> Any:
     """Give x combined with entries of another array at places along an axis."""
-    known = {"sum": "add", "prod": "multiply", "amax": "max", "amin": "min"}
+    known = {"sum": "add", "amax": "max", "amin": "min"}
     require(how in known and include_self, f"scatter_reduce with reduce={how!r} is not translated.")
     return getattr(x.at[_each_place(x, axis, places)], known[how])(_cut_to(source, places))
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from offtangent.interop.operations import Rule, into
+from offtangent.interop.operations import Number, Rule, into
 
 RULES: dict[str, Rule] = {}
 rule = into(RULES)
@@ -67,7 +67,7 @@ def _affine(x: Any, scale: Any, shift: Any) -> Any:
     return x if shift is None else x + shift
 
 
-def _standardised(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
+def _standardised(x: Any, axes: tuple[int, ...], eps: Number) -> tuple[Any, Any, Any]:
     """Give x less its mean and over its spread, with both."""
     mean = jnp.mean(x, axes, keepdims=True)
     spread = lax.rsqrt(jnp.var(x, axes, keepdims=True) + eps)
@@ -75,7 +75,7 @@ def _standardised(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, 
 
 
 @rule("aten._native_batch_norm_legit_no_training.default")
-def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, momentum: float, eps: float) -> Any:
+def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, momentum: Number, eps: Number) -> Any:
     """Batch norm in evaluation mode, with its running statistics."""
     del momentum
     mean, spread, scale, shift = (
@@ -85,7 +85,7 @@ def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, momentu
 
 
 @rule("aten._native_batch_norm_legit.no_stats")
-def norm_of_batch(x: Any, scale: Any, shift: Any, training: bool, momentum: float, eps: float) -> Any:
+def norm_of_batch(x: Any, scale: Any, shift: Any, training: bool, momentum: Number, eps: Number) -> Any:
     """Batch norm without running statistics, and what instance norm becomes: a channel for each sample's channel."""
     del training, momentum
     found, mean, spread = _standardised(x, (0, *range(2, x.ndim)), eps)
@@ -94,7 +94,7 @@ def norm_of_batch(x: Any, scale: Any, shift: Any, training: bool, momentum: floa
 
 
 @rule("aten.native_layer_norm.default")
-def layer_norm(x: Any, shape: Sequence[int], scale: Any, shift: Any, eps: float) -> Any:
+def layer_norm(x: Any, shape: Sequence[int], scale: Any, shift: Any, eps: Number) -> Any:
     """Layer norm over the last axes."""
     found, mean, spread = _standardised(x, tuple(range(x.ndim - len(shape), x.ndim)), eps)
     return _affine(found, scale, shift), mean, spread

@@ -16,6 +16,7 @@ from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
 
 Rule = Callable[..., Any]
+Number = float | int
 R = TypeVar("R", bound=Rule)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from offtangent.interop.operations import Rule, into
+from offtangent.interop.operations import Number, Rule, into
 from offtangent.interop.reductions import norm
 
 RULES: dict[str, Rule] = {}
@@ -23,7 +23,7 @@ def product(x: Any, y: Any) -> Any:
 
 
 @rule("aten.addmm.default", "aten.baddbmm.default")
-def plus_product(c: Any, x: Any, y: Any, beta: float = 1, alpha: float = 1) -> Any:
+def plus_product(c: Any, x: Any, y: Any, beta: Number = 1, alpha: Number = 1) -> Any:
     """βc + α xy."""
     found = jnp.matmul(x, y)
     found = found if alpha == 1 else alpha * found
@@ -50,7 +50,7 @@ def trilinear(
 
 
 @rule("aten._cdist_forward.default")
-def distances(x: Any, y: Any, order: float, mode: int | None = None) -> Any:
+def distances(x: Any, y: Any, order: Number, mode: int | None = None) -> Any:
     """‖x_i − y_j‖_p, whose gradient where two points meet is zero."""
     del mode
     return norm(x[..., :, None, :] - y[..., None, :, :], order, -1)

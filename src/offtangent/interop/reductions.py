@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from offtangent.interop.operations import Rule, into
+from offtangent.interop.operations import Number, Rule, into
 
 RULES: dict[str, Rule] = {}
 rule = into(RULES)
@@ -116,7 +116,7 @@ def log_softmax(x: Any, axis: int, half_to_float: bool = False) -> Any:
 
 
 @rule("aten.linalg_vector_norm.default")
-def norm(x: Any, order: float = 2, axes: Axes = None, keepdims: bool = False, dtype: Any = None) -> Any:
+def norm(x: Any, order: Number = 2, axes: Axes = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """(Σ|x|^p)^{1/p}, whose gradient at zero is zero, as PyTorch has it."""
     x = x if dtype is None else x.astype(dtype)
     over, size = _axes(axes), jnp.abs(x)
