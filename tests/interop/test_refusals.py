@@ -105,6 +105,17 @@ def test_an_example_that_is_none_is_refused_with_what_makes_one():
         assert said in str(told.value)
 
 
+def test_the_module_and_pytorch_s_random_numbers_stay_as_they_are():
+    module = nn.Sequential(nn.Linear(4, 2), nn.BatchNorm1d(2), nn.Dropout())
+    before, drawn = {name: one.clone() for name, one in module.state_dict().items()}, torch.random.get_rng_state()
+    with pytest.raises(InputError):
+        from_torch(module, X)  # in training mode
+    from_torch(module.eval(), X)
+    assert all(torch.equal(one, before[name]) for name, one in module.state_dict().items())
+    assert torch.equal(torch.random.get_rng_state(), drawn)
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
 def test_an_example_of_one_sample_does_for_any_number():
     f, params = from_torch(nn.Linear(4, 2), X[:1])
     assert f(params, X.numpy()).shape == (3, 2)
