@@ -161,7 +161,7 @@ def measure_regime(
             tangent kernel is aligned with the labels, before and after.
         order: The order of the Taylor series, at least 1.
         neurons: The axis of a weight array that counts its neurons: the last, -1, for Flax and for our own networks, 0
-            for Equinox.
+            for Equinox and PyTorch.
 
     Returns:
         A `Regime`: `carried_by` is the smallest order that leaves at most a tenth of the change, or None; `shares`,
@@ -251,7 +251,7 @@ def _movements(params0: PyTree, params: PyTree, neurons: int) -> tuple[Movement,
                 raise InputError(
                     f"neurons={neurons}, and the parameter {jax.tree_util.keystr(path) or 'array'} has shape "
                     f"{start.shape}: expected the axis that counts neurons, -1 for Flax and our own networks, 0 for "
-                    "Equinox."
+                    "Equinox and PyTorch."
                 )
             rows = np.moveaxis(rows, neurons, 0)
         moved = np.linalg.norm(rows.reshape(len(rows), -1), axis=1)

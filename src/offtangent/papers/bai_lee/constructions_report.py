@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, Sweep
+from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import Interval, mean_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
 from offtangent.theory.bai_lee.complexity import sphere_spread_bound

@@ -18,9 +18,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab import Claim, Cost, Results, over_seeds
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import slope_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.papers.nichani.constructions import _hypotheses as asked
 from offtangent.papers.nichani.constructions._setting import COLOURS, NAMES, network, on_sphere, planted
 from offtangent.report import Figure, finished, line, new_plot, series

@@ -17,10 +17,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from offtangent.lab import Claim, Cost, Results, Sweep
+from offtangent.lab import Claim, Cost, Results
 from offtangent.lab.claims import Verdict
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import fraction_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.papers.nichani.constructions import _hypotheses as asked
 from offtangent.papers.nichani.constructions._descent import (
     Problem,
