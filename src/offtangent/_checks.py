@@ -66,7 +66,7 @@ def check_real(name: str, value: Any) -> None:
 
 
 def _check_range(name: str, value: Any) -> None:
-    if isinstance(value, int | Fraction) and abs(value) > sys.float_info.max:
+    if isinstance(value, int | Fraction) and not -sys.float_info.max <= value <= sys.float_info.max:
         raise InputError(f"{name} is beyond float64, whose numbers end at 1.8e308. Give a smaller one.")
 
 
