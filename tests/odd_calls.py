@@ -16,6 +16,13 @@ from offtangent.theory import allen_zhu_li, arora, bai_lee, ge_wang_zhao, nichan
 from offtangent.theory.ge_wang_zhao.tensors import SymmetricTensor
 
 KEY = jax.random.key(0)
+# Behind the door: called by jitted code or by functions that have checked already.
+INNER = (
+    "kernels.arcs", "kernels.moments", "kernels.pairs", "kernels.solves", "kernels.rounding", "kernels.series",
+    "kernels.definiteness", "kernels.expansion", "kernels.names", "kernels.inverse", "kernels.angular",
+    "kernels.correlation", "kernels.cross", "kernels.trusting", "kernels.backward", "kernels.uses", "kernels.factors",
+    "kernels.gradients", "kernels.blocks", "special.derivatives",
+)  # fmt: skip
 
 
 def calls():

@@ -24,13 +24,6 @@ FAMILY = {
     "relu_both", "relu_output", "relu3_hidden", "tensor_square", "linear", "gaussian", "erf_output", "deep", "resnet",
     "convolutional", "named_kernel", "arc_cosine", "recursive", "linear_plus_power",
 }  # fmt: skip
-# Behind the door: called by jitted code or by functions that have checked already.
-INNER = (
-    "kernels.arcs", "kernels.moments", "kernels.pairs", "kernels.solves", "kernels.rounding", "kernels.series",
-    "kernels.definiteness", "kernels.expansion", "kernels.names", "kernels.inverse", "kernels.angular",
-    "kernels.correlation", "kernels.cross", "kernels.trusting", "kernels.backward", "kernels.uses", "kernels.factors",
-    "kernels.gradients", "kernels.blocks", "special.derivatives",
-)  # fmt: skip
 ALONE = {
     "theory.bai_lee.expected_input_spread": "it draws its inputs from a function",
     "theory.bai_lee.express": "its targets are objects, whose arrays RidgePower has checked",
@@ -73,7 +66,12 @@ def public_functions():
             short = found.name.removeprefix("offtangent.")
             for name, function in vars(module).items():
                 own = inspect.isfunction(function) and function.__module__ == found.name
-                if own and not name.startswith(("_", "check_")) and short not in INNER and takes_arrays(function):
+                if (
+                    own
+                    and not name.startswith(("_", "check_"))
+                    and short not in odd_calls.INNER
+                    and takes_arrays(function)
+                ):
                     yield f"{short}.{name}"
 
 

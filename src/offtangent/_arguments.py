@@ -2,9 +2,10 @@
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from offtangent._checks import check_real, require
+from offtangent._checks import check_count, check_real, require
 from offtangent._errors import InputError, a_kind
 
 
@@ -33,4 +34,25 @@ def check_positive(**sizes: Any) -> None:
     """Refuse what is no positive and finite number."""
     for name, value in sizes.items():
         check_real(name, value)
-        require(0 < value < math.inf, f"{name}={value:g}: it must be positive and finite.")
+        require(0 < value < math.inf, f"{name}={float(value):g}: it must be positive and finite.")
+
+
+def check_not_negative(**sizes: Any) -> None:
+    """Refuse what is no finite number, or negative."""
+    for name, value in sizes.items():
+        check_real(name, value)
+        require(0 <= value < math.inf, f"{name}={float(value):g}: it must be finite, and zero or positive.")
+
+
+def check_ordinary(**values: Any) -> None:
+    """Refuse what is no finite number."""
+    for name, value in values.items():
+        check_real(name, value)
+        require(math.isfinite(value), f"{name}={float(value):g}: it must be finite.")
+
+
+def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
+    """Refuse what is no set of coordinates; `given` is how the message calls it."""
+    check_count("dim", dim)
+    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
+        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")

@@ -7,14 +7,15 @@ the command line load without it.
 
 import math
 import numbers
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._errors import InputError, a_kind
+from offtangent._errors import InputError, a_kind, shown
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray as PRNGKeyArray
@@ -46,20 +47,27 @@ def check_key(key: object) -> None:
     raise InputError(f"key must be one JAX key, and is {given}. Give key=jax.random.key(0), say.")
 
 
-def check_count(name: str, value: int, *, least: int = 1) -> None:
+def check_count(name: str, value: Any, *, least: int = 1) -> None:
     """Refuse a number of things that is no whole number of at least `least`."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or np.ndim(value) or value < least:
-        raise InputError(f"{name}={value!r}: it must be a whole number of at least {least}.")
+        raise InputError(f"{name}={shown(value)}: it must be a whole number of at least {least}.")
+    _check_range(name, value)
 
 
 def check_real(name: str, value: Any) -> None:
-    """Refuse what is not one real number, as text is; NaN and infinity pass. An array of no axes is one number."""
+    """Refuse what is not one real number of float64's range, as text is; NaN and infinity pass, an array () as well."""
     if isinstance(value, numbers.Real):
-        return
-    if getattr(value, "shape", None) != () or not hasattr(value, "__float__") or np.iscomplexobj(value):
+        _check_range(name, value)
+    elif getattr(value, "shape", None) != () or not hasattr(value, "__float__") or np.iscomplexobj(value):
         hint = " Turn text into a number first: float(...)." if isinstance(value, str) else ""
-        told = f" has shape {shape}" if (shape := getattr(value, "shape", ())) else f"={value!r} is {a_kind(value)}"
+        shape = getattr(value, "shape", ())
+        told = f" has shape {shape}" if shape else f"={shown(value)} is {a_kind(value)}"
         raise InputError(f"{name}{told}: expected one real number.{hint}")
+
+
+def _check_range(name: str, value: Any) -> None:
+    if isinstance(value, int | Fraction) and not -sys.float_info.max <= value <= sys.float_info.max:
+        raise InputError(f"{name} is beyond float64, whose numbers end at 1.8e308. Give a smaller one.")
 
 
 def check_fraction(fraction: float | int) -> None:
@@ -70,16 +78,15 @@ def check_fraction(fraction: float | int) -> None:
         raise InputError(f"fraction={fraction:g} must lie in [0, 1].{hint}")
 
 
-def check_bound(delta: float | int | None = None, /, **positive: float | int) -> None:
-    """Refuse sizes that are not positive, and a probability of failure outside (0, 1)."""
+def check_bound(delta: float | int = 0.5, /, **positive: float | int) -> None:
+    """Refuse sizes that are not positive, and a probability of failure outside (0, 1), where there is one."""
     for name, value in positive.items():
         check_real(name, value)
         if not value > 0:
-            raise InputError(f"{name}={value:g}: the bound holds for positive {name} only.")
-    if delta is not None:
-        check_real("delta", delta)
-        if not 0 < delta < 1:
-            raise InputError(f"delta={delta:g}: the probability of failure must lie between 0 and 1, such as 0.1.")
+            raise InputError(f"{name}={float(value):g}: the bound holds for positive {name} only.")
+    check_real("delta", delta)
+    if not 0 < delta < 1:
+        raise InputError(f"delta={float(delta):g}: the probability of failure must lie between 0 and 1, such as 0.1.")
 
 
 def check_finite(tree: Any, what: str) -> None:
@@ -317,12 +324,6 @@ def check_inexact(**arrays: object) -> None:
     kinds = [str(getattr(values, "dtype", "float")) for values in arrays.values()]
     said = f"{' and '.join(arrays)} {_plural(len(arrays), 'holds', 'hold')}"
     require("float" in "".join(kinds), f"{said} whole numbers, whose products wrap around. Give floats.")
-
-
-def check_coordinates(given: str, chosen: Sequence[int], dim: int) -> None:
-    """Refuse what is no set of coordinates; `given` is how the message calls it."""
-    if len(set(chosen)) != len(chosen) or not all(hasattr(j, "__index__") and 0 <= j < dim for j in chosen):
-        raise InputError(f"{given}: expected different coordinates, whole numbers from 0 to {dim - 1}.")
 
 
 def _reshape_hint(ndim: int) -> str:

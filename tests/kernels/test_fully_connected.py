@@ -380,7 +380,7 @@ def test_kernels_are_equal_by_their_parameters():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"depth": 0}, "1 or more"),
+        ({"depth": 0}, "depth=0: it must be a whole number of at least 1"),
         ({"depth": 1, "kind": "gp"}, "'ntk'.*'nngp'"),
         ({"depth": 1, "weight": 0.0}, "positive"),
         ({"depth": 1, "bias": -0.1}, "zero or positive"),

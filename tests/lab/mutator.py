@@ -5,6 +5,7 @@ the lab's is under test.
 """
 
 import ast
+import itertools
 import json
 import random
 import sys
@@ -15,8 +16,9 @@ from offtangent.lab import fingerprints as module
 from offtangent.lab.fingerprints import PACKAGE, fingerprint
 from offtangent.lab.sources import Module
 
-# What numbers do not depend on; `_lazy` only finds names, and the fingerprint reads its tables without running it.
-NOT_NUMBERS = tuple(str(PACKAGE / room) for room in ("lab", "report", "cli.py", "_lazy.py"))
+# What numbers do not depend on; `_lazy` only finds names, and the fingerprint reads its tables without running it;
+# `_errors` has words for messages.
+NOT_NUMBERS = tuple(str(PACKAGE / room) for room in ("lab", "report", "cli.py", "_lazy.py", "_errors.py"))
 # Those that warn change no number either.
 CHECKING = ("check", "_check", "require", "_require", "refuse", "_refuse", "warn", "_warn", "_positive")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -55,18 +57,24 @@ def covered(node: ast.AST) -> set[ast.AST]:
     }
 
 
+def known_as(name: str, source: Module) -> str:
+    """A name as `serving` has it: a private one is its file's alone."""
+    return f"{source.path}:{name}" if name.startswith("_") and not name.startswith("__") else name
+
+
 def serving(sources: list[Module]) -> set[str]:
-    """The names that are used for more than checks, whoever they belong to."""
+    """The names that are used for more than checks; public ones whoever they belong to."""
     names: set[str] = set()
-    waiting = [top for source in sources for top in source.body]
-    hidden = {part for top in waiting for part in covered(top)}
-    bodies = {one: one.name for top in waiting for one in ast.walk(top) if isinstance(one, FUNCTIONS)}
     uses: dict[str, set[str]] = {}  # in a function, or, under "", elsewhere
-    for function, name in [*bodies.items(), *((top, "") for top in waiting if top not in bodies)]:
-        for part in ast.walk(function):
-            used = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else None
-            if used and part not in hidden:
-                uses.setdefault("" if name.startswith("__") else name, set()).add(used)
+    for source in sources:
+        hidden = {part for top in source.body for part in covered(top)}
+        bodies = {one: one.name for top in source.body for one in ast.walk(top) if isinstance(one, FUNCTIONS)}
+        for function, name in [*bodies.items(), *((top, "") for top in source.body if top not in bodies)]:
+            user = "" if name.startswith("__") else known_as(name, source)
+            for part in ast.walk(function):
+                used = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else None
+                if used and part not in hidden:
+                    uses.setdefault(user, set()).add(known_as(used, source))
     grown = uses.get("", set()) | {"run", "claims", "draw", "cells"}
     while grown - names:
         new = grown - names
@@ -100,7 +108,7 @@ def places(source: Module, lines: set[int], served: set[str]) -> Iterator[tuple[
     reads: dict[str, set[int]] = {}
     for function in functions:
         ran = {line for line in range(function.lineno, function.end_lineno + 1) if line in lines}
-        if function.name not in served or not ran:
+        if known_as(function.name, source) not in served or not ran:
             continue
         hidden = covered(function)
         nested = [one for one in ast.walk(function) if isinstance(one, FUNCTIONS) and one is not function]
@@ -194,23 +202,28 @@ def main(executed: dict[str, tuple[list[str], dict[str, list[int]]]], edits: int
     sources = {path: library.project.read(Path(path)) for path in sorted(by_file)}
     texts = {path: Path(path).read_text() for path in sources}
     served = serving(list(sources.values()))
-    drawn: dict[bool, list[tuple[str, ast.AST, str]]] = {False: [], True: []}
+    drawn: dict[bool, dict[str, list[tuple[str, ast.AST]]]] = {False: {}, True: {}}
     for path, source in sources.items():
         for node, raises, readers in places(source, set().union(*by_file[path].values()), served):
-            who = [name for name, numbers in by_file[path].items() if readers & numbers]
-            drawn[raises] += [(path, node, name) for name in who if not (raises and name in catching)]
+            for name in (name for name, numbers in by_file[path].items() if readers & numbers):
+                if not (raises and name in catching):
+                    drawn[raises].setdefault(name, []).append((path, node))
     shuffle, told = random.Random(1), {}
-    for raises, every in drawn.items():
-        shuffle.shuffle(every)
+    for raises, by_experiment in drawn.items():
+        for every in by_experiment.values():
+            shuffle.shuffle(every)
+        # One of each experiment in turn, so that none is left out.
+        rounds = itertools.zip_longest(*([(name, *place) for place in by_experiment[name]] for name in by_experiment))
         found = told["raising" if raises else "executed"] = []
-        for path, node, name in every:
+        for name, path, node in filter(None, itertools.chain.from_iterable(rounds)):
             after = changed(sources[path], texts[path], node)
             if after is None or len(found) == edits:
                 continue
             what = " ⇄ ".join(map(ast.unparse, node.body)) if isinstance(node, ast.Module) else ast.unparse(node)
             line = node.body[0].lineno if isinstance(node, ast.Module) else node.lineno
             seen = code_after(Path(path), after, name, executed[name][0]) != codes[name]
-            found.append([f"{path}:{line} {what} ({name})", type(node).__name__, "seen" if seen else "unseen"])
+            where = f"{path}:{line} {what} ({name})"
+            found.append([where, type(node).__name__, "seen" if seen else "unseen", name])
     return told
 
 

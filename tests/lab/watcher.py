@@ -1,4 +1,4 @@
-"""Run one smoke cell of each class of some experiments of a paper; write down which lines of offtangent it executes."""
+"""Run the cheapest smoke cell of each class of a paper's experiments; write down what lines of offtangent ran."""
 
 import json
 import sys
@@ -29,7 +29,9 @@ def watch(experiment: Experiment) -> tuple[list[str], dict[str, list[int]]]:
         ours = code.co_filename.startswith(PACKAGE) and code.co_name != "<module>"
         return inner if ours and entered[code] <= OFTEN else None
 
-    cells = {type(cell).__name__: cell for cell in reversed(experiment.cells("smoke"))}
+    # Of a name the last cell stays.
+    dearest_first = sorted(experiment.cells("smoke"), key=lambda cell: -experiment.cost(cell).flops)
+    cells = {type(cell).__name__: cell for cell in dearest_first}
     for cell in cells.values():
         sys.settrace(enter)
         try:
@@ -43,6 +45,6 @@ if __name__ == "__main__":
     (paper,) = (one for one in PAPERS if one.name == sys.argv[1])
     found = {
         f"{paper.name}/{name}": watch(Experiment(f"{paper.name}/{name}", f"offtangent.papers.{paper.name}.{name}"))
-        for name in sys.argv[3:] or paper.experiments
+        for name in paper.experiments
     }
     Path(sys.argv[2]).write_text(json.dumps(found))

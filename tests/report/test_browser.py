@@ -5,11 +5,20 @@ import re
 import pytest
 
 from offtangent.report import points
-from offtangent.report.page import Page, Section, write
+from offtangent.report.page import Badge, Page, Section, Table, write
 
 DESKTOP, PHONE = 1200, 390
 MANY = 14  # figures, of which a few are within two screens of a view 900 pixels high
 DRAWN = "[...document.querySelectorAll('.plot')].flatMap((plot, at) => plot.querySelector('.main-svg') ? [at] : [])"
+# The words in badges that stand on more than one line.
+BROKEN = """[...document.querySelectorAll('.badge')].flatMap((badge) => {
+    const text = badge.firstChild, range = document.createRange();
+    return [...text.data.matchAll(/\\S+/g)].filter((word) => {
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    }).map((word) => word[0]);
+})"""
 HEIGHTS = "[...document.querySelectorAll('.plot')].map((plot) => plot.offsetHeight)"
 
 
@@ -42,6 +51,14 @@ def test_every_figure_is_drawn(opened):
 
 def test_the_page_does_not_scroll_sideways(opened):
     assert opened.scroll_width <= opened.width
+
+
+def test_words_of_a_verdict_stay_whole_on_a_phone(chromium, tmp_path):
+    rows = [(Badge(verdict, "neutral"), 11, 13) for verdict in ("outside the hypothesis", "holds with constants 1")]
+    table = Table("Claims by verdict", ("verdict", "this run", "at the papers' sizes, shipped"), rows)
+    page = write(Page("Papers", "", [Section("Arora", "", [table], "arora")], {}), tmp_path / "page.html")
+    with chromium.tab(page, PHONE) as session:
+        assert chromium.evaluate(session, BROKEN) == []
 
 
 def test_no_figure_is_wider_than_the_page(opened):

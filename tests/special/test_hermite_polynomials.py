@@ -186,7 +186,7 @@ def test_a_derivative_that_does_not_exist_is_refused():
 
 
 def test_a_negative_order_is_refused():
-    with pytest.raises(InputError, match="order=-1: it must be 0 or more"):
+    with pytest.raises(InputError, match="order=-1: it must be a whole number of at least 0"):
         hermite_coefficients("relu", order=-1)
 
 

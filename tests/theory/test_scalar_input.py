@@ -1,54 +1,77 @@
-"""Functions of the theory that take numbers alone: text, NaN and what is too large for float64 are refused by name."""
+"""Numbers given wrongly to the public functions of `theory`, `kernels` and `special`: refused by name, or right.
 
+`scalar_calls` has a valid call of each function that takes numbers. In place of each number in turn come text, NaN,
+nothing (None), whole numbers far beyond float64, and a list. The calls run in a process of their own, without the
+run-time types of the tests, which would refuse some of them first.
+"""
+
+import inspect
 import json
 import math
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
 
-from offtangent.theory import arora, bai_lee, ge_wang_zhao, nichani
+sys.path.append(str(Path(__file__).parent))
 
-ALGORITHM = {"smoothness": 1.0, "hessian": 1.0, "epsilon": 0.01, "parameters": 10, "gap": 1.0, "c": 1.0, "delta": 0.1}
-THEOREM = {"samples": 3, "dim": 2, "width": 6, "smallest": 0.5, "radius": 1.0, "label": 1.0, "start": 0.1}
-BOUND = {"quadratic": 1.0, "n": 100, "smallest": 0.1, "delta": 0.1, "width": 100, "scale": 0.1, "training": 0.0}
-MOVEMENT = {"quadratic": 1.0, "n": 100, "width": 100, "scale": 0.1, "smallest": 0.1, "delta": 0.1}
-FUNCTIONS = {
-    arora.generalisation_bound: BOUND,
-    arora.movement_bound: MOVEMENT,
-    arora.sample_size: {"quadratic": 1.0, "epsilon": 0.1, "delta": 0.1},
-    arora.rademacher_gap_bound: {"rademacher": 0.1, "n": 100, "delta": 0.1, "lipschitz": 1.0, "ceiling": 1.0},
-    arora.rademacher_bound: {"n": 9, "width": 9, "radius": 0.1, "movement": 1.0, "scale": 1.0, "delta": 0.1},
-    arora.movement_radius: {"n": 4, "width": 100, "smallest": 0.5, "residual": 2.0},
-    arora.flip_probability: {"radius": 1.0, "scale": 1.0},
-    ge_wang_zhao.theorem4: {**THEOREM, "epsilon": 0.1, "delta": 0.1},
-    ge_wang_zhao.algorithm1_settings: ALGORITHM,
-    ge_wang_zhao.feature_norm_bound: {"dim": 3, "features": 2, "power": 1, "radius": 1.0, "delta": 0.1},
-    nichani.regulariser_choice: {"dim": 10, "width": 100, "degree": 2, "epsilon": 0.1},
-    bai_lee.relu_series: {"power": 2},
-    bai_lee.relu_series_bound: {"power": 2},
-    bai_lee.relu_hermite: {"power": 2},
-    bai_lee.polynomial_samples: {"power": 4, "dim": 100, "epsilon": 0.1, "coefficient": 1.0, "length": 1.0},
-}
+from scalar_calls import BOUND, calls, taking_numbers
+
+import odd_calls
+
+WRONG = {"text": "0.1", "nan": math.nan, "nothing": None, "10**400": 10**400, "-10**5000": -(10**5000), "list": [1, 2]}
 BEYOND = [
-    (ge_wang_zhao.algorithm1_settings, {"smoothness": 1e300, "gap": 1e300, "epsilon": 1e-300}),
-    (ge_wang_zhao.theorem4, {"radius": 1e60}),
-    (ge_wang_zhao.theorem4, {"smallest": 1e-19, "epsilon": 1e-19, "radius": 1e19}),
-    (bai_lee.polynomial_samples, {"coefficient": 1e200}),
-    (bai_lee.polynomial_samples, {"length": 1e80}),
-    (arora.generalisation_bound, {"quadratic": math.inf}),
-    (arora.generalisation_bound, {"smallest": math.inf}),
-    (arora.generalisation_bound, {"n": math.inf}),
+    ("ge_wang_zhao.algorithm1_settings", {"smoothness": 1e300, "gap": 1e300, "epsilon": 1e-300}),
+    ("ge_wang_zhao.theorem4", {"radius": 1e60}),
+    ("ge_wang_zhao.theorem4", {"smallest": 1e-19, "epsilon": 1e-19, "radius": 1e19}),
+    ("bai_lee.polynomial_samples", {"coefficient": 1e200}),
+    ("bai_lee.polynomial_samples", {"length": 1e80}),
+    ("arora.generalisation_bound", {"quadratic": math.inf}),
+    ("arora.generalisation_bound", {"smallest": math.inf}),
+    ("arora.generalisation_bound", {"n": math.inf}),
 ]
-CALLS = [(f, {name: bad}) for f, given in FUNCTIONS.items() for name in given for bad in ("0.1", math.nan)] + BEYOND
+# As the formulas of the paper have them, or as the function that checks them calls them.
+WRITTEN = {"quadratic": ("quadratic", "yᵀH⁻¹y", "M_g"), "coefficient": ("coefficient", "α")}
+LONGEST = 400  # letters of a message: it does not write out all digits of a number
+ALONE = {
+    "special.activations.activation": "its number is the order of smoothness, or None",
+    "special.hermite_polynomials.hermite_times": "behind the door: `hermite` has checked its order",
+}
+
+
+def optional(function, name):
+    """Whether a parameter may be None."""
+    parameter = inspect.signature(function).parameters.get(name)
+    return parameter is not None and (parameter.default is None or "None" in str(parameter.annotation))
 
 
 def answer(function, words):
     """The kind of what comes of a call, and its message."""
     try:
-        return "a result", repr(function(**{**FUNCTIONS[function], **words}))
+        return "a result", repr(function(**words))[:LONGEST]
     except Exception as error:
         return type(error).__name__, str(error)
+
+
+def main():
+    """What comes of every valid call, of every wrong number, and of numbers that lead beyond float64, as JSON."""
+    warnings.simplefilter("ignore")
+    valid, wrong = {}, []
+    table = calls()
+    for name, words in table.items():
+        function = odd_calls.named(name)
+        if numbers := {key: value for key, value in words.items() if type(value) in (int, float)}:
+            valid[name] = answer(function, words)
+        for key in numbers:
+            for kind, bad in WRONG.items():
+                if not (bad is None and optional(function, key)):
+                    wrong.append((name, key, kind, *answer(function, words | {key: bad})))
+    beyond = [(name, *answer(odd_calls.named(name), table[name] | words)) for name, words in BEYOND]
+    listed = {name.rpartition(".")[2] for name in table}
+    missing = [name for name in taking_numbers() if name.rpartition(".")[2] not in listed and name not in ALONE]
+    json.dump({"valid": valid, "wrong": wrong, "beyond": beyond, "missing": missing}, sys.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -58,26 +81,35 @@ def said():
     return json.loads(done.stdout)
 
 
-def test_the_valid_calls_pass():
-    assert [function.__name__ for function in FUNCTIONS if answer(function, {})[0] != "a result"] == []
+def test_the_valid_calls_pass(said):
+    assert {name: told for name, told in said["valid"].items() if told[0] != "a result"} == {}
 
 
-def test_text_nan_and_what_leads_beyond_float64_are_refused(said):
-    told = zip(CALLS, said, strict=True)
-    assert [(f.__name__, words, answer) for (f, words), answer in told if answer[0] != "InputError"] == []
+def test_a_wrong_number_is_refused(said):
+    assert [told for told in said["wrong"] if told[3] != "InputError"] == []
+    assert len(said["wrong"]) > 5 * len(said["valid"])
 
 
-def test_the_message_names_the_argument(said):
-    single = list(zip(CALLS, said, strict=True))[: -len(BEYOND)]
-    written = {"quadratic": ("quadratic", "yᵀH⁻¹y", "M_g")}  # as the formulas of the paper have it
-    named = [any(word in text for word in written.get(next(iter(words)), words)) for (_, words), (_, text) in single]
-    assert [call for call, right in zip(single, named, strict=True) if not right] == []
+def test_the_message_names_the_argument_and_is_short(said):
+    def names(argument, text):
+        return any(word in text for word in WRITTEN.get(argument, (argument,)))
+
+    assert [told for told in said["wrong"] if not names(told[1], told[4])] == []
+    assert [told for told in said["wrong"] if len(told[4]) > LONGEST] == []
+
+
+def test_what_leads_beyond_float64_is_refused(said):
+    assert [told for told in said["beyond"] if told[1] != "InputError"] == []
+
+
+def test_every_public_function_that_takes_numbers_is_in_the_table(said):
+    assert said["missing"] == []
 
 
 def test_the_limit_of_infinite_width_is_a_bound():
-    infinite = {**BOUND, "width": math.inf, "scale": 0.0}
-    assert arora.generalisation_bound(**infinite).total < arora.generalisation_bound(**BOUND).total
+    infinite, bound = {**BOUND, "width": math.inf, "scale": 0.0}, odd_calls.named("arora.generalisation_bound")
+    assert bound(**infinite).total < bound(**BOUND).total
 
 
 if __name__ == "__main__":
-    json.dump([answer(*call) for call in CALLS], sys.stdout)
+    main()

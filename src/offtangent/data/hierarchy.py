@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._arguments import check_function
+from offtangent._arguments import check_coordinates, check_function
 from offtangent._checks import (
     PRNGKeyArray,
     check_columns,
-    check_coordinates,
     check_count,
     check_inputs,
     check_key,

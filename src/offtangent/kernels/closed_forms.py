@@ -15,14 +15,15 @@ J_1(θ) = sin θ + (π − θ) cos θ, J_2(θ) = 3 sin θ cos θ + (π − θ)(1
 angle is; relu_output also relative to its own value, which vanishes like (π − θ)³ for opposite inputs.
 """
 
-import math
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from offtangent._checks import check_real, require
+from offtangent._arguments import check_not_negative, check_positive
+from offtangent._checks import check_count, require
+from offtangent._errors import shown
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.arcs import arc1, arc2
@@ -84,7 +85,8 @@ def arc_cosine(order: int) -> AngularKernel:
     >>> arc_cosine(1).exact(np.array([[3.0, 4.0]]))
     array([[25.]])
     """
-    require(order in (0, 1, 2), f"arc_cosine({order!r}): the order is 0, 1 or 2.")
+    check_count("order", order, least=0)
+    require(order <= 2, f"arc_cosine(order={shown(order)}): the order is 0, 1 or 2.")
     form = _ArcCosine(int(order))
     return AngularKernel(f"arc_cosine({form.order})", form, form.series, float(form.order))
 
@@ -115,7 +117,7 @@ def gaussian(width: float = 1.0) -> AngularKernel:
     array([[1.      , 0.606531],
            [0.606531, 1.      ]])
     """
-    _positive("gaussian", "width", width)
+    check_positive(width=width)
     return AngularKernel(f"gaussian({float(width)!r})", _Gaussian(float(width)))
 
 
@@ -137,15 +139,7 @@ def erf_output(*, weight: float = 1.0, bias: float = 0.0) -> AngularKernel:
     >>> erf_output().exact(np.array([[1.0]])).round(6)  # (2/π) arcsin(2/3)
     array([[0.464559]])
     """
-    _positive("erf_output", "weight", weight)
-    check_real("bias", bias)
-    require(
-        0 <= bias < math.inf, f"erf_output(bias={bias!r}): it is a standard deviation, zero or positive, and finite."
-    )
+    check_positive(weight=weight)
+    check_not_negative(bias=bias)
     form = _ErfOutput(float(weight), float(bias))
     return AngularKernel(f"erf_output(weight={form.weight!r}, bias={form.bias!r})", form)
-
-
-def _positive(kernel: str, name: str, value: float) -> None:
-    check_real(name, value)
-    require(0 < value < math.inf, f"{kernel}({name}={value!r}): it must be positive and finite.")

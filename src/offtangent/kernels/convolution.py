@@ -29,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from offtangent._arguments import check_not_negative, check_positive
 from offtangent._checks import check_count, check_inputs, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
@@ -147,9 +148,7 @@ def convolutional(
     check_count("depth", depth)
     check_count("patch", patch)
     require(kind in ("ntk", "nngp"), f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
-    require(
-        0 < weight < math.inf and 0 <= bias < math.inf,
-        f"weight={weight:g}, bias={bias:g}: standard deviations, the first positive, both finite.",
-    )
+    check_positive(weight=weight)
+    check_not_negative(bias=bias)
     name = f"convolutional({int(depth)}, patch={int(patch)}, weight={float(weight)!r}, bias={float(bias)!r}, {kind})"
     return ConvolutionalKernel(name, int(depth), int(patch), float(weight), float(bias), kind == "ntk")

@@ -21,7 +21,6 @@ The recursion, with Σ the covariance of h between two inputs and Θ its tangent
 Σˡ is carried as a pair of lengths and the distances 1 ∓ cos, which for the ReLU stay accurate at every angle.
 """
 
-import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +32,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_inputs, require
+from offtangent._arguments import check_not_negative, check_positive
+from offtangent._checks import check_count, check_inputs, require
 from offtangent._errors import InputError
 from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
@@ -150,15 +150,12 @@ def deep(
     array([[2.     , 0.63662],
            [0.63662, 2.     ]])
     """
-    require(
-        hasattr(depth, "__index__") and operator.index(depth) >= 1,
-        f"deep({depth!r}): the depth counts the hidden layers, 1 or more.",
-    )
+    check_count("depth", depth)
     layers = operator.index(depth)
     require(kind in ("ntk", "nngp"), f"kind={kind!r}: it is 'ntk' (all layers trained) or 'nngp' (the last one only).")
-    require(0 < weight < math.inf, f"weight={weight!r}: it is a standard deviation, positive and finite.")
-    require(0 <= bias < math.inf, f"bias={bias!r}: it is a standard deviation, zero or positive, and finite.")
-    require(operator.index(terms) >= 2, f"terms={terms}: take at least 2 Hermite coefficients.")
+    check_positive(weight=weight)
+    check_not_negative(bias=bias)
+    check_count("terms", terms, least=2)
     sigma = find_activation(activation)
     if kind == "ntk":
         sigma.derivative(1)  # a step has none: refuse it here

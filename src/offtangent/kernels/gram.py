@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
+from offtangent._arguments import check_positive
 from offtangent._checks import check_count, check_inputs, check_not_parallel, check_numbers, check_real
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels import solves
@@ -279,7 +280,7 @@ class Gram:
         Raises:
             InputError: If the matrix is singular to rounding, or b is not finite or of another length.
         """
-        check_real("tolerance", tolerance)
+        check_positive(tolerance=tolerance)
         check_numbers(b, "b")
         return solves.solve(self, b, tolerance, method, watch)
 

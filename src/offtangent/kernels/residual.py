@@ -15,13 +15,13 @@ With Σ the covariance of h between two inputs, and E[σσ], E[σ'σ'] the momen
 since a neuron's h and h' are independent in the limit, but share their entry of A.
 """
 
-import math
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from offtangent._arguments import check_not_negative, check_positive
 from offtangent._checks import require
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.moments import relu_moments
@@ -58,9 +58,7 @@ def resnet(*, weight: float | int = 1.0, bias: float | int = 0.0, kind: str = "n
     require(
         kind in ("ntk", "nngp"), f"kind={kind!r}: it is 'ntk' (hidden weights trained) or 'nngp' (the last layer only)."
     )
-    require(
-        0 < weight < math.inf and 0 <= bias < math.inf,
-        f"weight={weight:g}, bias={bias:g}: standard deviations, the first positive, both finite.",
-    )
+    check_positive(weight=weight)
+    check_not_negative(bias=bias)
     form = _ResNet(float(weight), float(bias), kind == "ntk")
     return AngularKernel(f"resnet(weight={form.weight!r}, bias={form.bias!r}, {kind})", form)

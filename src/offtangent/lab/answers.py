@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from offtangent._errors import InputError, a_kind
+from offtangent._errors import InputError, a_kind, shown
 from offtangent.lab.claims import Claim, Verdict
 from offtangent.lab.costs import Cost
 from offtangent.lab.hypotheses import Hypothesis
-from offtangent.lab.questions import shown
 from offtangent.report import Figure
 
 NUMBERS = "biufmM"  # kinds of dtypes that a record holds as they are; text (U) is looked at

@@ -30,7 +30,7 @@ from typing import Any, cast
 import numpy as np
 import xarray as xr
 
-from offtangent._errors import InputError, a_kind
+from offtangent._errors import InputError, a_kind, shown
 from offtangent.lab.answers import check_result, claims_of, cost_of, figures_of, names_of
 from offtangent.lab.claims import Claim
 from offtangent.lab.costs import Cost
@@ -38,7 +38,7 @@ from offtangent.lab.fingerprints import Fingerprint, fingerprint
 from offtangent.lab.importing import Loaded, load
 from offtangent.lab.machinery import checksums, machinery_of
 from offtangent.lab.naming import check_name
-from offtangent.lab.questions import asking, shown
+from offtangent.lab.questions import asking
 from offtangent.lab.results import Results
 from offtangent.lab.sources import content_of
 from offtangent.lab.watches import Watch

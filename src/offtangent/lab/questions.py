@@ -40,15 +40,6 @@ def asking(where: str, question: str) -> Iterator[None]:
         raise InputError(f"{_place(where, error)}: {question} raised {said}") from error
 
 
-def shown(value: object) -> str:
-    """A value of a user's as text for a sentence: short, and whatever its own `__repr__` does."""
-    try:
-        text = repr(value)
-    except Exception:  # a whole number of 5000 digits, for one
-        return "(a value that cannot be shown)"
-    return text if len(text) <= 80 else f"{text[:77]}…"
-
-
 def _place(where: str, error: BaseException) -> str:
     """The user's file, with the last line of it that was reached."""
     lines = _lines(where, error)

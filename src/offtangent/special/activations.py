@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from offtangent._arguments import check_ordinary
 from offtangent._checks import check_inexact, require
 from offtangent._errors import InputError
 from offtangent.special import derivatives
@@ -142,8 +143,8 @@ def sigmoid(shift: float = 0.0) -> Activation:
     >>> sigmoid(1.0).name, float(sigmoid(shift=1.0)(1.0))
     ('sigmoid(1.0)', 0.5)
     """
+    check_ordinary(shift=shift)
     shift = float(shift) + 0.0  # −0.0 becomes 0.0
-    require(math.isfinite(shift), f"sigmoid(shift={shift}): the shift must be a finite number.")
     form = _Sigmoid(shift)
     return Activation(f"sigmoid({shift!r})" if shift else "sigmoid", form, formula=form.derivative)
 
@@ -171,6 +172,7 @@ def shifted(sigma: str | Activation | Callable[..., object], by: float | int) ->
     >>> shifted("sigmoid", 1).name, float(shifted("sigmoid", 1)(1.0)), activation("relu(z - 1)").kinks
     ('sigmoid(z − 1)', 0.5, (1.0,))
     """
+    check_ordinary(by=by)
     base = activation(sigma)
     form: Elementwise = base.function
     if isinstance(form, _Shifted):

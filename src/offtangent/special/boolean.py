@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from offtangent._checks import check_numbers, require
+from offtangent._checks import check_count, check_numbers, require
 from offtangent._errors import InputError
 
 ENUMERATED = 20  # dimensions up to which all 2^d corners or subsets are listed: 168 MB of corners
@@ -283,6 +283,5 @@ def _table(dim: int) -> np.ndarray:
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
-        raise InputError(f"{name}={value!r}: it must be a whole number of at least {least}.")
+    check_count(name, value, least=least)
     return operator.index(value)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from offtangent._checks import check_count
 from offtangent._errors import InputError
 from offtangent.special.activations import Activation, activation
 
@@ -83,10 +84,10 @@ def hermite_energy(
 
 
 def _order(name: str, value: int) -> int:
+    check_count(name, value, least=0)
     order = operator.index(value)
-    if order < 0:
-        raise InputError(f"{name}={order}: it must be 0 or more.")
-    return order
+    # Spelled as it was, so that results stored before `check_count` stood here keep their keys.
+    return order  # noqa: RET504
 
 
 def hermite_times(k_max: int, z: Any, start: Any) -> Iterator[Any]:

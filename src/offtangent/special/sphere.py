@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from offtangent._checks import check_entries, require
+from offtangent._checks import check_count, check_entries, require
 from offtangent._errors import InputError
 from offtangent.special.activations import Activation, activation
 from offtangent.special.hermite_polynomials import NODES, WEIGHTS, on_host
@@ -166,6 +166,7 @@ def tangent_eigenvalues(sigma: Function, *, dim: int, degree: int) -> Float[np.n
 
 def check_dim(dim: int) -> int:
     """A dimension of at least 2."""
+    check_count("dim", dim, least=0)
     dim = operator.index(dim)
     require(dim >= 2, f"dim={dim}: the sphere S^(dim−1) needs dim ≥ 2 (for dim = 1 it is two points).")
     return dim
@@ -173,9 +174,10 @@ def check_dim(dim: int) -> int:
 
 def check_degree(degree: int, name: str = "degree") -> int:
     """A degree of at least 0."""
+    check_count(name, degree, least=0)
     degree = operator.index(degree)
-    require(degree >= 0, f"{name}={degree}: it must be 0 or more.")
-    return degree
+    # Spelled as it was, so that results stored before `check_count` stood here keep their keys.
+    return degree  # noqa: RET504
 
 
 def _root_dimension(dim: int, degree: int) -> float:

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 
 from offtangent._arguments import check_no_torch
 from offtangent._checks import require
-from offtangent._errors import InputError, a_kind
+from offtangent._errors import InputError, a_kind, shown
 
 MOST = 30  # beyond it factorials leave float32
 
 
 def check_order(order: int) -> None:
     """Refuse an order that is no whole number between 0 and 30."""
-    if isinstance(order, bool) or not hasattr(order, "__index__") or not 0 <= order <= MOST:
-        raise InputError(f"order={order!r}: a Taylor expansion has an order between 0 and {MOST}, a whole number.")
+    if isinstance(order, bool) or not hasattr(order, "__index__") or jnp.ndim(order) or not 0 <= order <= MOST:
+        raise InputError(f"order={shown(order)}: a Taylor expansion has an order between 0 and {MOST}, a whole number.")
 
 
 def check_function(f: object) -> None:

@@ -82,7 +82,7 @@ def test_the_initial_loss_is_at_most_n_over_delta_for_every_scale_of_eq_1():
     assert initial_loss_bound(3, 0.0, delta=0.5) == 3.0
     assert initial_loss_bound(3, 1.0, delta=0.25) == 12.0
     assert all(initial_loss_bound(7, scale, delta=0.1) <= 70 for scale in (0.0, 0.01, 0.5, 1.0))
-    with pytest.raises(InputError, match="κ is zero or positive"):
+    with pytest.raises(InputError, match="zero or positive"):
         initial_loss_bound(7, -0.1, delta=0.1)
 
 

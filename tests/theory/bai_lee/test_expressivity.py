@@ -175,7 +175,7 @@ def test_xor_needs_no_luck_with_signs():
         (lambda: RidgePower(BETA, 5), "power=5.*degree 3 is odd"),
         (lambda: RidgePower(BETA, 1), "power=1.*degree -1"),
         (lambda: RidgePower(0 * BETA, 2), "not all zero"),
-        (lambda: RidgePower(BETA, 2, math.nan), "α is a finite"),
+        (lambda: RidgePower(BETA, 2, math.nan), "coefficient=nan"),
         (lambda: RidgePower(BETA, 2)(np.ones((2, 3))), "3 columns and β 4"),
         (lambda: RidgePower(BETA, 2).norm4_bound(delta=1.5), "delta=1.5"),
         (lambda: RidgePower(BETA, 2).error_bound(np.ones((2, 4)), 10, delta=0.1), "row 0 of X has length 2"),

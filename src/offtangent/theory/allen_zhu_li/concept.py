@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound, check_numbers, check_real, require
+from offtangent._arguments import check_positive
+from offtangent._checks import check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.data.hierarchy import GeneralRidges, SmoothRidges
 
@@ -30,7 +31,7 @@ def series_complexity(
     array(3.)
     """
     _check_epsilon(epsilon)
-    check_bound(constant=constant)
+    check_positive(constant=constant)
     series = _check_series(series)
     orders = np.arange(1, series.shape[-1])
     powers = float(constant) ** orders + (math.sqrt(math.log(1 / epsilon)) / np.sqrt(orders) * constant) ** orders
@@ -45,7 +46,7 @@ def series_smoothness(
     >>> series_smoothness(np.array([1.0, -2.0]))  # 1 + 2·2
     array(5.)
     """
-    check_bound(constant=constant)
+    check_positive(constant=constant)
     series = _check_series(series)
     return np.asarray(constant * np.abs(series) @ (np.arange(series.shape[-1]) + 1.0))
 
@@ -120,4 +121,5 @@ def _check_radius(name: str, value: float | int) -> None:
 
 
 def _check_epsilon(epsilon: float) -> None:
+    check_real("epsilon", epsilon)
     require(0 < epsilon < 1, f"epsilon={epsilon:g}: 𝔠_ε has ln(1/ε), and ε lies between 0 and 1.")

@@ -66,6 +66,7 @@ class IndicatorFunction:
             not self.series[2::2].any(),
             "series has even orders beyond the zeroth: h exists for c_0, c_1, c_3, c_5, … (Lemma F.2).",
         )
+        check_real("epsilon", self.epsilon)
         if not 0 < self.epsilon < 1:
             raise InputError(f"epsilon={self.epsilon:g}: it must lie between 0 and 1.")
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_coordinates, check_magnitude, check_numbers, require
+from offtangent._arguments import check_coordinates
+from offtangent._checks import check_magnitude, check_numbers, require
 from offtangent._errors import InputError
 from offtangent.kernels.cube import CubeKernel
 from offtangent.special.boolean import character, signs

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound, check_coordinates, check_count, check_finite
+from offtangent._arguments import check_coordinates
+from offtangent._checks import check_bound, check_count, check_finite
 from offtangent._errors import InputError
 from offtangent.special.boolean import ENUMERATED, corners
 

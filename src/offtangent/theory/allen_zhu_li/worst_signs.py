@@ -179,6 +179,7 @@ def worst_relu(
     """
     A, g = _layer(length, A=A, g=g)
     check_count("starts", starts)
+    check_count("seed", seed, least=0)
     rng, best, found = np.random.default_rng(seed), -1.0, np.zeros_like(g)
     for _ in range(starts):
         if by_direction:
@@ -260,6 +261,7 @@ def _adversary(
     seed: int,
 ) -> tuple[float, np.ndarray]:
     check_count("starts", starts)
+    check_count("seed", seed, least=0)
     rng = np.random.default_rng(seed)
     best, found = value(first)[0], first
     for _ in range(starts):

@@ -140,6 +140,7 @@ def steps_to(spectrum: Spectrum, y: Float[np.ndarray, "n"], *, rate: float, loss
     11
     """
     check_rate(spectrum, rate)
+    check_real("loss", loss)
     require(loss > 0, f"loss={loss:g}: the target is a positive fraction of the initial loss, such as 0.01.")
     if loss >= 1:  # the energies may sum to a hair more than ‖y‖²
         return 0

@@ -15,6 +15,7 @@ from typing import Protocol, overload, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from offtangent._arguments import check_not_negative
 from offtangent._checks import check_bound, check_entries, check_real, require
 from offtangent.theory.arora.movement import movement_bound, movement_radius
 from offtangent.theory.arora.widths import initial_residual_bound
@@ -217,7 +218,9 @@ def generalisation_bound(
     """
     check_bound(delta, n=n, width=width, smallest=smallest)
     given = quadratic.upper if isinstance(quadratic, Bracketed) else quadratic
-    _check_terms(quadratic=given, n=n, smallest=smallest, scale=scale, training=0.0 if training is None else training)
+    check_not_negative(
+        quadratic=given, n=n, smallest=smallest, scale=scale, training=0.0 if training is None else training
+    )
     if math.isfinite(width):
         check_bound(scale=scale)
     upper = float(given)
@@ -241,13 +244,6 @@ def generalisation_bound(
     )
 
 
-def _check_terms(**terms: float | int) -> None:
-    """Refuse what is no finite number, or negative, where a term of the bound would be neither a number nor a bound."""
-    for name, value in terms.items():
-        check_real(name, value)
-        require(0 <= value < math.inf, f"{name}={value:g}: it is finite, and zero or positive.")
-
-
 Numbers = Float[np.ndarray, "*shape"]
 
 
@@ -266,6 +262,7 @@ def zero_one_loss(u: Numbers, y: Numbers) -> Numbers:
 def absolute_loss(u: Numbers, y: Numbers, *, ceiling: float = math.inf) -> Numbers:
     """|u − y|, the paper's ℓ1 loss. Theorem 5.1 speaks of losses in [0, 1]: `ceiling=1` makes it one of them."""
     _check_outputs(u, y)
+    check_real("ceiling", ceiling)
     require(ceiling > 0, f"ceiling={ceiling:g}: the largest loss is positive, and may be infinite.")
     return np.minimum(np.abs(np.asarray(u) - np.asarray(y)), ceiling)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from offtangent._arguments import check_ordinary
 from offtangent._checks import check_bound, check_count, check_inputs, check_real, require
 from offtangent._errors import InputError
 from offtangent.kernels import relu_hidden
@@ -94,9 +95,8 @@ class Target:
     @classmethod
     def power(cls, beta: Float[np.ndarray, "d"], power: int, *, coefficient: float = 1.0) -> "Target":
         """α(βᵀx)^p: Theorem 6.1."""
-        require(
-            hasattr(power, "__index__") and power >= 0, f"power={power}: Theorem 6.1 covers p = 1 and even p from 2 on."
-        )
+        check_count("power", power, least=0)
+        check_ordinary(coefficient=coefficient)
         coefficients = np.zeros(power + 1)
         coefficients[-1] = coefficient
         return cls(f"{coefficient:g} (βᵀx)^{power}", (_ridge(beta, coefficients),))

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse.linalg
 from jaxtyping import Float, Num
 
-from offtangent._checks import check_inputs, require
+from offtangent._checks import check_inputs, check_real, require
 from offtangent._errors import InputError
 from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import AT_ONCE, check_targets
@@ -159,6 +159,7 @@ def gradient_descent(
            [ 0.5 , -0.5 ],
            [ 0.75, -0.75]])
     """
+    check_real("rate", 1.0 if rate is None else rate)
     inputs = check_inputs(X)
     targets = check_targets(Y, len(inputs))
     matrix = exact_matrix(kernel, inputs)

@@ -54,6 +54,8 @@ def prescribe(
         raise InputError("epsilon is the accuracy of Theorem 4.1: give it there, and only there.")
     if epsilon is not None:
         check_bound(epsilon=epsilon)
+    if scale is not None:
+        check_bound(scale=scale)
     largest = {
         "3.1": 1.0,
         "4.1": min((epsilon or 0.0) * delta / math.sqrt(n), 1.0),

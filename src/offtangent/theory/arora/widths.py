@@ -6,7 +6,8 @@ as one; where the proof gives a constant, it is the proof's.
 
 import math
 
-from offtangent._checks import check_bound, require
+from offtangent._arguments import check_not_negative
+from offtangent._checks import check_bound
 
 
 def gram_deviation_bound(n: int, width: int, *, delta: float) -> float:
@@ -31,6 +32,7 @@ def initial_output_bound(n: int, scale: float, *, delta: float) -> float:
 def initial_residual_bound(n: int, scale: float, *, delta: float) -> float:
     """‖y − u(0)‖ ≤ √n + κ√(n/δ) for |y| ≤ 1, with probability at least 1 − δ: O(√(n/δ)) of Theorem 3.1."""
     check_bound(delta, n=n)
+    check_not_negative(scale=scale)
     return math.sqrt(n) + (initial_output_bound(n, scale, delta=delta) if scale else 0.0)
 
 
@@ -52,7 +54,7 @@ def initial_loss_bound(n: int, scale: float, *, delta: float) -> float:
     100.0
     """
     check_bound(delta, n=n)
-    require(scale >= 0, f"scale={scale:g}: κ is zero or positive.")
+    check_not_negative(scale=scale)
     return n * (1 + scale**2) / (2 * delta)
 
 

@@ -8,6 +8,7 @@ the inputs, B_w = `norm` bounds ‖W‖_{2,4}.
 import math
 from dataclasses import dataclass
 
+from offtangent._arguments import check_not_negative
 from offtangent._checks import check_bound, check_real, require
 from offtangent.theory.bai_lee.penalties import penalty_choice
 
@@ -29,6 +30,7 @@ def largest_square_bound(count: float | int) -> float:
 
     By Jensen, E max g² ≤ log(N E e^{λg²})/λ with E e^{λg²} = (1 − 2λ)^{-1/2}, at λ = 1/4.
     """
+    check_real("count", count)
     require(count >= 1, f"count={count:g}: expected at least one variable.")
     return 4 * math.log(math.sqrt(2) * count)
 
@@ -86,6 +88,7 @@ def generalisation_gap(
     (3.42, 0.02, 0.00033, 0.034)
     """
     check_bound(delta, n=n, dim=dim, width=width, norm=norm, radius=radius, spread=spread)
+    check_not_negative(curvature=0.0 if curvature is None else curvature)
     require(
         not math.isinf(width), "width=inf: Theorem 6's bound grows with log m. Give a finite width, such as 10**12."
     )

@@ -153,6 +153,7 @@ def feature_term(
     All 2ⁿ signs for n ≤ 12, otherwise `draws` random pairs ±σ from `key`, with standard errors. Float64, on the host.
     Time O(m(nd² + d³)) for each pair of signs (half of it for a symmetric network), memory O(nm).
     """
+    check_count("draws", draws, least=2)
     inputs = check_inputs(np.asarray(X))
     _check_seen(net, inputs)
     n = len(inputs)
@@ -162,7 +163,6 @@ def feature_term(
     else:
         if key is None:
             raise InputError(f"{n} inputs have 2^{n} signs, too many to try: give key=jax.random.key(0), say.")
-        check_count("draws", draws, least=2)
         signs = np.asarray(jax.random.rademacher(key, (draws, n), int), np.float64)
     curvature = np.concatenate([values for _, values in curvatures(net, inputs)])
     half = curvature.shape[1]

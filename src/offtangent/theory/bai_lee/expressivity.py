@@ -21,7 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from offtangent._checks import check_bound, check_inputs, check_magnitude, require
+from offtangent._arguments import check_ordinary
+from offtangent._checks import check_bound, check_count, check_inputs, check_magnitude, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent._host import on_host
 from offtangent._types import AnyArray
@@ -45,6 +46,7 @@ def column_norm(W: Float[AnyArray, "d m"], power: float | int = 4) -> float:
     >>> column_norm(np.array([[3.0, 0.0], [4.0, 1.0]]), 2), column_norm(np.eye(3), np.inf)
     (5.0990195135927845, 1.0)
     """
+    check_real("power", power)
     require(power >= 1, f"power={power:g}: ‖·‖_2,p is a norm for p from 1 on.")
     columns = np.asarray(W, np.float64)
     require(
@@ -73,13 +75,9 @@ class RidgePower:
             beta.ndim == 1 and np.isfinite(beta).all() and beta.any(),
             f"β has shape {beta.shape}: it is one vector of finite numbers, not all zero.",
         )
-        if not math.isfinite(self.coefficient):
-            raise InputError(f"coefficient={self.coefficient:g}: α is a finite number.")
+        check_ordinary(coefficient=self.coefficient)
         object.__setattr__(self, "direction", beta)
-        require(
-            not isinstance(self.power, bool) and hasattr(self.power, "__index__"),
-            f"power={self.power!r}: p is a whole number, one of 2, 3, 4, 6, 8, …",
-        )
+        check_count("power", self.power, least=0)
         try:
             check_degree(self.power - 2)
         except InputError as error:
@@ -162,8 +160,11 @@ def xor_target(dim: int, first: int = 0, second: int = 1) -> tuple[RidgePower, R
 
     The two parts take different halves of the neurons, so that their sum has no cross term, and ‖W⋆‖⁴_{2,4} = 8π.
     """
+    check_count("first", first, least=0)
+    check_count("second", second, least=0)
+    check_count("dim", dim)
     require(
-        0 <= first < dim and 0 <= second < dim and first != second,
+        first < dim and second < dim and first != second,
         f"coordinates {first} and {second} of {dim}: give two different ones, counted from 0.",
     )
     plus, minus = np.zeros(dim), np.zeros(dim)

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8
 
+from offtangent._arguments import check_ordinary
 from offtangent._checks import check_entries, check_magnitude
 from offtangent._errors import InputError, a_kind
 from offtangent._types import AnyArray
@@ -72,6 +73,7 @@ def clean_landscape(
     given. `risk` is taken without its λ. Time O(ndm), memory O(nm).
     """
     _check_problem(risk, CleanRisk, W, W_star)
+    check_ordinary(opt=0.0 if opt is None else opt)
     with jax.enable_x64(True):
         terms = _clean_terms(in_float64(risk), _float64(W), _float64(W_star))
         found = {name: float(value) for name, value in terms.items()}
@@ -110,6 +112,7 @@ def randomised_landscape(
     given. Time O(ndm + snm) for s signs, memory O(nm) and a bounded number of outputs.
     """
     _check_problem(risk, RandomisedRisk, W, W_star)
+    check_ordinary(epsilon=epsilon, opt=0.0 if opt is None else opt)
     with jax.enable_x64(True):
         sizes, terms = _randomised_terms(in_float64(risk), _float64(W), _float64(W_star))
         size, size_star, bowl, best = (float(one) for one in sizes)

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from offtangent._arguments import check_ordinary
 from offtangent._checks import check_count, check_entries, check_finite, check_inputs, check_magnitude, require
 from offtangent._errors import InputError
 from offtangent._host import on_host
@@ -114,8 +115,7 @@ def matched_moments(order: int, *, shift: Fraction | float | int = 0) -> Matched
     ((Fraction(-1, 1), Fraction(1, 1)), (Fraction(0, 1),), 1.0)
     """
     check_count("order", order)
-    if not math.isfinite(shift):
-        raise InputError(f"shift={shift}: expected a finite number, such as 0 or {order}/2.")
+    check_ordinary(shift=shift)
     offset = Fraction(shift) - Fraction(order, 2)
 
     def law(parity: int) -> Law:
@@ -207,6 +207,7 @@ def term_moments(
     """
     _check_pairs(net, stars)
     check_finite(stars, "stars")
+    check_count("order", order, least=0)
     check_magnitude(4 * order, X=X, stars=stars)
     inputs, pairs = check_inputs(np.asarray(X)), net.width // 2
     check_dim(net, inputs)

@@ -7,13 +7,13 @@
 jittable and keep its dtype; leading axes are a batch of matrices. Time and memory O(dm).
 """
 
-import math
 from dataclasses import dataclass
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from offtangent._checks import check_bound, check_inexact, require
+from offtangent._arguments import check_not_negative
+from offtangent._checks import check_bound, check_inexact
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 
@@ -89,7 +89,7 @@ def penalty_choice(norm: float, *, opt: float, gamma: float, epsilon: float) -> 
     (0.25, 0.25, 3.369)
     """
     check_bound(norm=norm, gamma=gamma, epsilon=epsilon)
-    require(0 <= opt < math.inf, f"opt={opt:g}: OPT bounds a loss, and is zero or positive, and finite.")
+    check_not_negative(opt=opt)
     level = 2 * gamma * opt + epsilon
     return PenaltyChoice(
         strength=level / (LANDSCAPE_CONSTANT * norm**8),

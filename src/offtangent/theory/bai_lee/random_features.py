@@ -22,7 +22,8 @@ from collections import deque
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_bound, check_count, check_entries, require
+from offtangent._arguments import check_ordinary
+from offtangent._checks import check_bound, check_count, check_entries, check_real, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.special.hermite_polynomials import hermite_times
@@ -35,6 +36,7 @@ Vector = Float[AnyArray, "d"]
 
 def check_degree(power: int) -> int:
     """The degree p as an int, or an InputError where K(u) has no term u^p: it has those of p = 0, 1, 2, 4, 6, …"""
+    check_real("power", power)
     require(hasattr(power, "__index__"), f"power={power!r}: it must be a whole number.")
     p = operator.index(power)
     if p < 0:
@@ -91,6 +93,7 @@ def random_feature_weights(
     """
     p = check_degree(power)
     columns, direction, length = np.asarray(W0, np.float64), *_direction(beta)
+    check_ordinary(coefficient=coefficient)
     check_bound(radius=radius)
     check_entries(W0=W0)
     require(
@@ -109,6 +112,7 @@ def random_feature_energy(beta: Vector, power: int, *, coefficient: float = 1.0,
     4.0
     """
     p, length = check_degree(power), _direction(beta)[1]
+    check_ordinary(coefficient=coefficient)
     check_bound(radius=radius)
     return coefficient**2 * (radius * length) ** (2 * p) / relu_series(p)
 
@@ -116,6 +120,7 @@ def random_feature_energy(beta: Vector, power: int, *, coefficient: float = 1.0,
 def random_feature_energy_bound(beta: Vector, power: int, *, coefficient: float = 1.0, radius: float = 1.0) -> float:
     """E[a²] ≤ 2π(p∨1)³ α² B_x^{2p} ‖β‖^{2p}, Lemma 9 as its proof has it."""
     p, length = check_degree(power), _direction(beta)[1]
+    check_ordinary(coefficient=coefficient)
     check_bound(radius=radius)
     return coefficient**2 * (radius * length) ** (2 * p) / relu_series_bound(p)
 
@@ -131,6 +136,7 @@ def random_feature_variance(
     p, inputs = check_degree(power), np.asarray(X, np.float64)
     direction, length = _direction(beta)
     check_entries(X=X)
+    check_ordinary(coefficient=coefficient)
     check_on_sphere(inputs, radius)
     require(
         inputs.shape[1] == len(direction),

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8, Key
 
-from offtangent._checks import check_labels, check_magnitude
+from offtangent._checks import check_labels, check_magnitude, check_real, require
 from offtangent._errors import InputError
 from offtangent._types import AnyArray
 from offtangent.networks import TwoLayer
@@ -250,8 +250,8 @@ def _check_problem(net: TwoLayer, X: Any, y: Any, loss: Loss, strength: Any) -> 
     inputs, labels = check_labels(X, y)
     check_dim(net, inputs)
     check_loss_labels(loss, labels)
-    if not isinstance(strength, float | int | np.floating | Array) or not 0 <= strength < np.inf:
-        raise InputError(f"strength={strength!r}: λ is zero or positive, and finite.")
+    check_real("strength", strength)
+    require(0 <= strength < np.inf, f"strength={strength!r}: λ is zero or positive, and finite.")
     dtype = net.W0.dtype
     check_magnitude(2, dtype=dtype, X=inputs, y=labels)
     return jnp.asarray(inputs, dtype), jnp.asarray(labels, dtype), jnp.asarray(strength, dtype)

@@ -59,6 +59,7 @@ def all_signs(width: int) -> Int8[np.ndarray, "s m"]:
     >>> all_signs(2)
     array([[ 1,  1], [ 1, -1]], dtype=int8)
     """
+    check_count("width", width)
     if not 1 <= width <= ENUMERATED:
         raise InputError(
             f"width={width}: all 2^m signs are enumerated for widths from 1 to {ENUMERATED}. For a wider network draw "
@@ -71,6 +72,7 @@ def all_signs(width: int) -> Int8[np.ndarray, "s m"]:
 def random_signs(width: int, samples: int, *, key: Key[Array, ""]) -> Int8[Array, "s m"]:
     """samples/2 independent sign vectors; each stands for itself and its opposite (antithetic signs Σ, −Σ)."""
     check_count("width", width)
+    check_count("samples", samples, least=0)
     if samples < 4 or samples % 2:
         raise InputError(
             f"samples={samples}: signs come in pairs Σ, −Σ, and a standard error needs two pairs. Give an even number, "

@@ -205,6 +205,7 @@ def theorem4_as_printed(
     >>> theorem4_as_printed(0.1).ratio
     2.0
     """
+    check_real("angle", angle)
     require(0 < angle < math.pi / 2, f"angle={angle:g}: expected an angle between 0 and π/2.")
     norm = math.sin(angle)
     chosen = theorem4(

@@ -278,6 +278,7 @@ def perturbed_feature_norm_bound(
     2.41...
     """
     check_count("samples", samples)
+    check_count("features", features)
     check_bound(variance=variance)
     check_real("radius", radius)
     return _norm_bound(features + samples, dim, features, power, float(radius), float(variance), delta)

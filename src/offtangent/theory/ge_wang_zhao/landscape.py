@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from offtangent._checks import require
+from offtangent._arguments import check_not_negative
+from offtangent._checks import check_count, require
 from offtangent._errors import InputError
 from offtangent.networks import PolynomialNet, QuadraticNet
 from offtangent.theory.ge_wang_zhao.capacity import Capacity
@@ -93,6 +94,7 @@ class QuadraticRisk(eqx.Module):
         Raises:
             InputError: If X, y and the network do not fit together, if the features overflow, or if γ is negative.
         """
+        check_not_negative(gamma=gamma)
         quadratic, inputs, labels = as_quadratic(net, X, y)
         found = Capacity.of(net, len(inputs))
         if not found.fits:
@@ -105,7 +107,6 @@ class QuadraticRisk(eqx.Module):
                 why = str(error)
             if why:
                 warnings.warn(f"σ_min[x_j ⊗ x_j] = 0, so f may have no zero. {why}", stacklevel=2)
-        require(0 <= gamma < math.inf, f"gamma={gamma:g}: the weight γ of ‖W‖² must be finite and not negative.")
         return cls(quadratic, jnp.asarray(inputs), jnp.asarray(labels), float(gamma))
 
     def residuals(self, W: Float[Array, "d r"]) -> Float[Array, "n"]:
@@ -279,11 +280,7 @@ def smoothness(*, radius: float | int, label: float | int, ball: float | int, ga
     >>> smoothness(radius=1, label=2, ball=4)
     Smoothness(gradient=14.0, hessian=12.0)
     """
-    for name, value in (("radius", radius), ("label", label), ("ball", ball), ("gamma", gamma)):
-        if not 0 <= value < math.inf:
-            raise InputError(
-                f"{name}={value:g}: B, Y, γ and Γ ≥ ‖W‖_F² bound sizes, and must be finite and not negative."
-            )
+    check_not_negative(radius=radius, label=label, ball=ball, gamma=gamma)
     return Smoothness(3 * radius**4 * ball + label * radius**2 + gamma, 6 * radius**4 * math.sqrt(ball))
 
 
@@ -336,6 +333,7 @@ def negative_curvature_descent(
     Each lowers f by at least the fraction σ²/(ndB⁴): by Lemma 4 the gain n‖M‖²/(4Σq²) ≥ ‖M‖²/4B⁴ is that much of f. It
     starts anywhere, also at W = 0, and never looks at the gradient. It is about f alone: a risk with γ is refused.
     """
+    check_count("steps", steps, least=0)
     require(W.dtype == risk.X.dtype, f"W has dtype {W.dtype}: expected {risk.X.dtype}, that of the risk.")
     plain = isinstance(risk.gamma, jax.Array) or not risk.gamma  # of a traced γ nobody knows
     require(plain, f"gamma={risk.gamma}: these steps lower f alone. Give QuadraticRisk.of(net, X, y), without γ.")

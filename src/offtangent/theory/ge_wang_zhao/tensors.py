@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from offtangent._arguments import check_not_negative
 from offtangent._checks import check_bound, check_count, check_inputs, check_magnitude, require
 from offtangent._errors import InputError
 from offtangent.networks.quadratic import symmetric_dimension
@@ -174,7 +175,7 @@ def rv_norm_floor(norm: float | int, power: int) -> float:
     (1.414..., 1.414...)
     """
     check_count("power", power)
-    require(norm >= 0, f"norm={norm:g}: it must be 0 or more.")
+    check_not_negative(norm=norm)
     return norm / math.sqrt(math.factorial(power))
 
 

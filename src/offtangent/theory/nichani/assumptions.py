@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import require
+from offtangent._arguments import check_not_negative
 from offtangent.special.activations import Activation, activation
 from offtangent.special.hermite_polynomials import hermite_coefficients, hermite_energy
 from offtangent.special.sphere import check_degree, check_dim, harmonic_energies
@@ -195,9 +195,7 @@ def harmonic_assumption(
     True
     """
     found, dim, degree = activation(sigma), check_dim(dim), check_degree(degree)
-    require(
-        0 <= least < np.inf, f"least={least:g}: it must be 0 or more, and finite: the energy that a degree must exceed."
-    )
+    check_not_negative(least=least)
     parts = []
     for order, name in ((1, "σ'"), (2, "σ''")):
         what = f"λ_k({name})² B(d, k)"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from offtangent._checks import check_entries, require
+from offtangent._arguments import check_ordinary
+from offtangent._checks import check_count, check_entries, require
 from offtangent.networks import TwoLayer
 from offtangent.special.sphere import block_dimensions, harmonic_dimension, tangent_eigenvalues
 from offtangent.theory.nichani.sphere_covariance import has_unit_columns
@@ -94,10 +95,8 @@ class Blocks:
 
 def feature_blocks(values: Float[np.ndarray, " r"], net: TwoLayer, degree: int, *, trace: float) -> Blocks:
     """The blocks of a covariance with these largest eigenvalues, in falling order, and this trace. Time O(r)."""
-    require(
-        not isinstance(degree, bool) and hasattr(degree, "__index__") and degree >= 1,
-        f"degree={degree!r}: the blocks are those of a degree k ≥ 1, a whole number.",
-    )
+    check_count("degree", degree)
+    check_ordinary(trace=trace)
     check_entries(values=values)
     ranked = np.ndim(values) == 1 and len(values) > 0
     require(ranked, f"values has shape {np.shape(values)}: expected the largest eigenvalues, one after the other.")

@@ -73,6 +73,7 @@ class R1(Regulariser):
     def of(cls, covariance: FeatureCovariance, rank: int) -> "R1":
         """Costs and memory as of `SampleResidual` on the N inputs, or of `OperatorResidual`."""
         _check_covariance(covariance)
+        check_count("rank", rank, least=0)
         source, dtype = covariance.source, covariance.net.W0.dtype
         if isinstance(source, Samples):
             vectors = source.vectors[:, : covariance.check_rank(rank)]
@@ -93,6 +94,7 @@ class R2(Regulariser):
     @classmethod
     def of(cls, covariance: FeatureCovariance, rank: int) -> "R2":
         _check_covariance(covariance)
+        check_count("rank", rank, least=0)
         basis = covariance.basis(0, rank)
         return cls(basis, jnp.asarray(covariance.values[:rank], covariance.net.W0.dtype))
 
@@ -171,6 +173,7 @@ class R3(Regulariser):
             InputError: If `covariance` is none, or fewer than r of its eigenvectors are known.
         """
         _check_covariance(covariance)
+        check_count("rank", rank, least=0)
         basis = covariance.basis(0, rank)
         linear = TangentFeatures.of(covariance.net, X).linear()
         return cls(linear, jnp.asarray(covariance.images(X, rank), linear.X.dtype), basis)
