@@ -33,7 +33,7 @@ RNG = np.random.default_rng(0)
 programs = [0]
 
 
-def count(event: str, seconds: float, **_: Any) -> None:
+def count(event: str, _: float, **__: Any) -> None:
     if event == COMPILED:
         programs[0] += 1
 

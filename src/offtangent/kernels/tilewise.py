@@ -54,7 +54,7 @@ class Tilewise:
 
 @dataclass(frozen=True)
 class OnDiagonal:
-    """`diagonal(rows)`: k(x, x) of rows that are ready; hashable, and equal for equal kernels, as their methods are not."""
+    """`diagonal(rows)`: k(x, x) of rows that are ready; hashable, and equal for equal kernels: methods are not."""
 
     kernel: Any
 

@@ -29,7 +29,7 @@ Diagonal = Callable[[Rows], Array]
 
 
 def rows_per_product_tile() -> int:
-    """512 on a CPU, where what is made is used at once and should lie in the cache; on an accelerator, `rows_per_tile`."""
+    """512 on a CPU, where a tile is used at once and should lie in the cache; else as in `rows_per_tile`."""
     return 512 if jax.default_backend() == "cpu" else rows_per_tile()
 
 
