@@ -29,7 +29,8 @@ def seconds(f, *args) -> float:
 
 def floor(tiles, precision: str | None) -> float:
     """Seconds for the inner products of all tiles on and above the diagonal, and nothing else, from a part of them."""
-    groups = tiles.X.shape[1]
+    directions, _ = tiles.rows
+    groups = directions.shape[1]
     part = min(groups, 16)
 
     @jax.jit
@@ -40,7 +41,7 @@ def floor(tiles, precision: str | None) -> float:
 
         return jax.lax.scan(one, jnp.zeros((), X.dtype), jnp.arange(part))[0]
 
-    return seconds(gemms, tiles.X[0, :part]) / part * groups * (groups + 1) / 2
+    return seconds(gemms, directions[0, :part]) / part * groups * (groups + 1) / 2
 
 
 def tell(text: str, said: list[str] = [""]) -> None:  # noqa: B006

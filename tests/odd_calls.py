@@ -21,7 +21,7 @@ INNER = (
     "kernels.arcs", "kernels.moments", "kernels.pairs", "kernels.solves", "kernels.rounding", "kernels.series",
     "kernels.definiteness", "kernels.expansion", "kernels.names", "kernels.inverse", "kernels.angular",
     "kernels.correlation", "kernels.cross", "kernels.trusting", "kernels.backward", "kernels.uses", "kernels.factors",
-    "kernels.gradients", "kernels.blocks", "special.derivatives",
+    "kernels.gradients", "kernels.blocks", "kernels.tilewise", "special.derivatives",
 )  # fmt: skip
 
 

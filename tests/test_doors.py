@@ -36,7 +36,8 @@ BEHIND_THE_DOOR = {
         linalg.memory.memory_to_spare linalg.preconditioner.low_rank linalg.preconditioner.pivoted_cholesky
         linalg.spectrum.Spectrum.refined linalg.stream.product_with_error linalg.stream.rows_per_tile
         linalg.stream.series_floor linalg.stream.tile_slices linalg.stream.Cut linalg.stream.Cut.of linalg.stream.Pass
-        linalg.tiles.SymmetricTiles linalg.tiles.SymmetricTiles.build
+        linalg.tiles.SymmetricTiles linalg.tiles.SymmetricTiles.build linalg.tiles.entries_ready linalg.tiles.group
+        linalg.tiles.rows_per_product_tile
     """,
     "takes names and paths that the loaders of images have checked": """
         data.catalogue.find data.catalogue.locate data.catalogue.read

@@ -25,7 +25,7 @@ def diagonal(X: jax.Array) -> jax.Array:
 def on_each_device(tiles: SymmetricTiles) -> int:
     """The most bytes that any one device holds of the inputs and the kept tiles, by JAX's own account."""
     held: dict[jax.Device, int] = {}
-    for array in (tiles.X, tiles.kept):
+    for array in (tiles.rows, tiles.kept):
         for shard in array.addressable_shards:
             held[shard.device] = held.get(shard.device, 0) + shard.data.nbytes
     return max(held.values())
@@ -40,7 +40,7 @@ def tiles_on(k: int, budget: float) -> dict[str, Any]:
     error = np.abs(np.asarray(tiles @ jnp.asarray(v)) - dense @ v).max() / np.abs(dense @ v).max()
     return {
         "error": float(error),
-        "devices": len(tiles.X.devices()),
+        "devices": len(tiles.rows.devices()),
         "held": on_each_device(tiles),
         "told": tiles.bytes_per_device,
         "everything": tiles.everything_kept,

@@ -247,7 +247,7 @@ def test_a_diagonal_beyond_float64_is_refused_by_name(X, scale):
 
 def test_a_matrix_of_several_tiles_is_the_plain_one(monkeypatch):
     monkeypatch.setattr("offtangent.linalg.stream.rows_per_tile", lambda: 4)
-    monkeypatch.setattr("offtangent.kernels.solves.HOST_ROWS", 4)
+    monkeypatch.setattr("offtangent.kernels.tilewise.SIDES", {jax.default_backend(): 4})
     X = np.random.default_rng(0).standard_normal((9, 4))
     np.testing.assert_allclose(Gram(relu_hidden, X, 0.1).dense(), plain(X, 0.1), rtol=1e-13, atol=1e-15)
     single = Gram(relu_hidden, X, 0.1).dense(np.float32)

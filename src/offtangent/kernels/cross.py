@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float, Num
 
 from offtangent._checks import check_inputs, require
-from offtangent.kernels.solves import Rounded
+from offtangent.kernels.tilewise import Tilewise
 from offtangent.linalg.stream import Cut
-from offtangent.linalg.tiles import check_length
+from offtangent.linalg.tiles import check_length, entries_ready
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,24 +60,27 @@ class Cross:
         check_length(v, self.shape[1])
         rows, columns = Cut.of(len(self.X1)), Cut.of(len(self.X2))
         with jax.ensure_compile_time_eval():
-            X1, X2 = (
-                jnp.asarray(np.stack(cut.inputs(X.astype(v.dtype)))) for cut, X in ((rows, self.X1), (columns, self.X2))
-            )
+            block = Tilewise(self.kernel)
+            known = [
+                entries_ready(block.ready, jnp.asarray(cut.filled(X, v.dtype)))
+                for cut, X in ((rows, self.X1), (columns, self.X2))
+            ]
         width = math.prod(v.shape[1:])
         filled = jnp.pad(v.reshape(len(v), width), ((0, columns.size * columns.groups - columns.n), (0, 0)))
         parts = filled.reshape(columns.groups, columns.size, width)
-        found = _product(Rounded(self.kernel), X1, X2, parts).reshape(rows.groups * rows.size, width)
+        found = _product(block, *known, parts).reshape(rows.groups * rows.size, width)
         return found[: rows.n].reshape(rows.n, *v.shape[1:])
 
 
 @partial(jax.jit, static_argnums=0)
-def _product(block: Rounded, X1: Array, X2: Array, v: Array) -> Array:
-    def row(Xi: Array) -> Array:
+def _product(block: Tilewise, rows: Any, columns: Any, v: Array) -> Array:
+    def row(own: Any) -> Array:
         @partial(jax.checkpoint, prevent_cse=False)  # or else a gradient would keep all tiles
-        def add(total: Array, item: tuple[Array, Array]) -> tuple[Array, None]:
-            Xj, vj = item
-            return total + jnp.matmul(block(Xi, Xj), vj, precision=jax.lax.Precision.HIGHEST), None
+        def add(total: Array, item: tuple[Any, Array]) -> tuple[Array, None]:
+            met, part = item
+            return total + jnp.matmul(block(own, met), part, precision=jax.lax.Precision.HIGHEST), None
 
-        return jax.lax.scan(add, jnp.zeros((X1.shape[1], v.shape[2]), v.dtype), (X2, v))[0]
+        size = len(jax.tree.leaves(own)[0])
+        return jax.lax.scan(add, jnp.zeros((size, v.shape[2]), v.dtype), (columns, v))[0]
 
-    return jax.lax.map(row, X1)
+    return jax.lax.map(row, rows)

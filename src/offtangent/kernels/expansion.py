@@ -18,7 +18,7 @@ import functools
 import math
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -66,9 +66,12 @@ class Expansion:
         return cls(sigma, terms, after - before)
 
     def __call__(self, pair: Pair, xp: ModuleType, *, slopes: bool = True) -> Moments:
-        """On the host too the sums run in JAX, in float64: one loop over the entries instead of one for each term."""
+        """On the host too the sums run in JAX, in float64: one loop over the entries instead of one for each term.
+
+        Jitted in either case: a loop of its own outside of `jax.jit` would compile in every call.
+        """
         if xp is jnp:
-            return self._moments(pair, slopes)
+            return cast(Moments, _compiled(self, slopes)(pair))
         with jax.enable_x64(True):
             return jax.tree.map(np.asarray, _compiled(self, slopes)(Pair(*map(jnp.asarray, pair))))
 

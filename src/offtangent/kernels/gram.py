@@ -23,6 +23,7 @@ from offtangent.kernels import solves
 from offtangent.kernels.angular import check_precision
 from offtangent.kernels.definiteness import check_diagonal, check_not_equal, check_ridge
 from offtangent.kernels.solves import Watch
+from offtangent.kernels.tilewise import OnDiagonal, Tilewise, dense_from_tiles
 from offtangent.kernels.trusting import trusted_diag
 from offtangent.linalg import Spectrum
 from offtangent.linalg.brackets import Bracket
@@ -165,12 +166,14 @@ class Gram:
         with jax.enable_x64(name == "float64"):
             if name not in self._operators:
                 self._check_range(dtype)
+                block = Tilewise(self.kernel, self.precision)
                 self._operators[name] = SymmetricTiles.build(
-                    solves.Rounded(self.kernel, self.precision),
-                    self.kernel.diag,
+                    block,
+                    OnDiagonal(self.kernel),
                     self.X.astype(dtype),
                     budget=memory_to_spare(self.devices) / 3 if self.budget is None else self.budget,
                     devices=self.devices,
+                    ready=block.ready,
                 )
             with jax.ensure_compile_time_eval():
                 return Shifted(self._operators[name], jnp.asarray(self.ridge, dtype))
@@ -222,12 +225,16 @@ class Gram:
         """
         if np.dtype(dtype) == np.float64:
             return self._matrix
-        matrix = solves.dense_from_tiles(self.kernel, self.X.astype(dtype), self.precision)
+        matrix = dense_from_tiles(self.kernel, self.X, self.precision, dtype)
         matrix[np.diag_indices_from(matrix)] = self.diag()
         return matrix
 
     def diag(self) -> Float[np.ndarray, "n"]:
-        """The diagonal, in float64. Time O(nd)."""
+        """The diagonal, in float64. Time O(nd) for the first call, whose result is kept."""
+        return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> Float[np.ndarray, " n"]:
         found = trusted_diag(self.kernel, self.X) + self.ridge
         found.flags.writeable = False
         return found

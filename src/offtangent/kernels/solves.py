@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ from offtangent._errors import InputError
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.pairs import polar
 from offtangent.kernels.rounding import DiagonalWithError, OfCosine, WithError
+from offtangent.kernels.tilewise import Tilewise
 from offtangent.kernels.trusting import trusted_diag, trusted_exact
 from offtangent.linalg import Spectrum
 from offtangent.linalg.brackets import EPS, Bracket, Floor, bracket, cholesky_floor, factorise, right_sides
@@ -27,6 +27,7 @@ from offtangent.linalg.memory import memory_to_spare
 from offtangent.linalg.preconditioner import LowRank, low_rank, pivoted_cholesky
 from offtangent.linalg.solution import Solution
 from offtangent.linalg.stream import product_with_error, series_floor, tile_slices
+from offtangent.linalg.tiles import group
 
 if TYPE_CHECKING:
     from offtangent.kernels.gram import Gram
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 DIRECT_ROWS = {"cpu": 10_000, "gpu": 20_000}
 DENSE_ROWS = 2000  # up to here all eigenpairs of the dense matrix cost less than to iterate
 HOST_THREADS = 4  # that make tiles in float64: each holds some 300 MB
-HOST_ROWS = 1024  # of a tile that is made to be copied: 4 MiB in float32, about a cache
 RANK = 1000  # of the preconditioner
 TERMS = 257  # of a kernel's power series, for the floor
 PASSES = 8  # corrections in float64 before giving up
@@ -45,42 +45,6 @@ PROBES, PROBED = 4, 1e-5  # random vectors, and the residual to which they are s
 RANGE = 1e25  # of the diagonal, beyond which float32, whose range is 1e±38, has no room for sums and shifts
 
 Watch = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """The kernel with the precision of its inner products, hashable: a static argument of jitted functions."""
-
-    kernel: Any
-    precision: str | None = None
-
-    def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"]) -> Float[Array, "p q"]:
-        return self.kernel(X1, X2) if self.precision is None else self.kernel(X1, X2, precision=self.precision)
-
-
-def dense_from_tiles(kernel: Any, X: Float[np.ndarray, "n d"], precision: str | None) -> Float[np.ndarray, "n n"]:
-    """K(X, X) by jitted tiles, each made once and copied twice; the next is computed while the last is copied."""
-    n = len(X)
-    matrix = np.empty((n, n), X.dtype)
-    block = jax.jit(Rounded(kernel, precision))
-    groups = [(slice(i, i + HOST_ROWS), jnp.asarray(X[i : i + HOST_ROWS])) for i in range(0, n, HOST_ROWS)]
-
-    def copy(rows: slice, columns: slice, tile: Array) -> None:
-        found = np.asarray(tile)
-        if rows == columns:  # the two sides of the diagonal round differently
-            found = np.triu(found) + np.triu(found, 1).T
-        matrix[rows, columns] = found
-        matrix[columns, rows] = found.T
-
-    waiting: list[tuple[slice, slice, Array]] = []
-    for i, (rows, Xi) in enumerate(groups):
-        for columns, Xj in groups[i:]:
-            waiting.append((rows, columns, block(Xi, Xj)))
-            if len(waiting) > 2:
-                copy(*waiting.pop(0))
-    for tile in waiting:
-        copy(*tile)
-    return matrix
 
 
 def exact_matrix(kernel: Any, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
@@ -184,15 +148,15 @@ def precondition(H: "Gram", watch: Watch | None) -> LowRank:
     if watch is not None:
         watch("building the preconditioner")
     n = len(H)
-    X = H.operator(np.float32).tiles.X.reshape(-1, H.X.shape[1])[:n]
-    columns = partial(_columns, Rounded(H.kernel, H.precision), X)
+    rows = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1])[:n], H.operator(np.float32).tiles.rows)
+    columns = partial(_columns, Tilewise(H.kernel, H.precision), rows)
     F, lack = pivoted_cholesky(columns, trusted_diag(H.kernel, H.X), min(RANK, n // 2 + 1))
     return low_rank(F, max(float(lack.mean()) + H.ridge, float(np.finfo(np.float32).eps) * float(H.diag().max())))
 
 
 @partial(jax.jit, static_argnums=0)
-def _columns(block: Rounded, X: Array, at: Array) -> Array:
-    return block(X, X[at])
+def _columns(block: Tilewise, rows: Any, at: Array) -> Array:
+    return block(rows, group(rows, at))
 
 
 def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
@@ -322,11 +286,15 @@ def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch:
         _, vectors = scipy.sparse.linalg.eigsh(inverse, k=k, which="LM", tol=1e-3, v0=start)
     else:
         operator = H.operator(np.float32)
-        product = jax.jit(lambda operator, v: operator @ v)
-        forward = _counted(n, lambda v: np.asarray(product(operator, jnp.asarray(v, jnp.float32))), watch, "Lanczos")
+        forward = _counted(n, lambda v: np.asarray(_product(operator, jnp.asarray(v, jnp.float32))), watch, "Lanczos")
         _, vectors = scipy.sparse.linalg.eigsh(forward, k=k, which="LA", tol=1e-5, v0=start)
     vectors, _ = np.linalg.qr(np.asarray(vectors, np.float64))
     return Spectrum.refined(vectors, exact_product(H, vectors, watch)[0], which=which)
+
+
+@jax.jit
+def _product(operator: Any, v: Array) -> Array:
+    return operator @ v
 
 
 def _counted(n: int, product: Callable[[np.ndarray], np.ndarray], watch: Watch | None, what: str) -> Any:

@@ -37,9 +37,16 @@ class Cut(NamedTuple):
     groups: int
 
     @classmethod
-    def of(cls, n: int) -> "Cut":
-        groups = -(-n // rows_per_tile())
+    def of(cls, n: int, rows: int | None = None) -> "Cut":
+        """As few groups as there are with at most `rows` rows, by default `rows_per_tile()`."""
+        groups = -(-n // (rows_per_tile() if rows is None else rows))
         return cls(n, -(-n // groups), groups)
+
+    def filled(self, X: Float[np.ndarray | Array, "n d"], dtype: Any) -> Float[np.ndarray, "groups size d"]:
+        """All groups in one array of their own, the last filled up with copies of the first row."""
+        rows = np.empty((self.groups * self.size, X.shape[1]), dtype)
+        rows[: self.n], rows[self.n :] = X, np.asarray(X[:1])
+        return rows.reshape(self.groups, self.size, -1)
 
     def inputs(self, X: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "size d"]]:
         last = np.repeat(X[:1], self.size * self.groups - self.n, axis=0)

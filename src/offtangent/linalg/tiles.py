@@ -19,12 +19,18 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int
 
 from offtangent._checks import require
-from offtangent.linalg.stream import rows_per_tile
+from offtangent.linalg.stream import Cut, rows_per_tile
 
 AXIS = "ring"
 
-Block = Callable[[Array, Array], Array]
-Diagonal = Callable[[Array], Array]
+Rows = Any  # arrays with an entry for each row, one array or a pytree of them
+Block = Callable[[Rows, Rows], Array]
+Diagonal = Callable[[Rows], Array]
+
+
+def rows_per_product_tile() -> int:
+    """512 on a CPU, where a tile is used at once and should lie in the cache; else as in `rows_per_tile`."""
+    return 512 if jax.default_backend() == "cpu" else rows_per_tile()
 
 
 class SymmetricTiles(eqx.Module):
@@ -34,7 +40,7 @@ class SymmetricTiles(eqx.Module):
     tiles, and one tile at work. Sharded over the devices it was built on.
     """
 
-    X: Float[Array, "k T b d"]
+    rows: Rows  # by device, group and row: what `block` is to know of each row of X
     kept: Float[Array, "k q b b"]
     kept_at: Int[Array, "k _ 3"]  # group i, group j, and whether the entry counts (lists are padded to one length)
     fresh_at: tuple[Int[Array, "k _ 3"], ...]  # by turn of the ring: own group, visiting group, whether it counts
@@ -53,22 +59,25 @@ class SymmetricTiles(eqx.Module):
         budget: float | int,
         devices: Sequence[jax.Device] | None = None,
         rows: int | None = None,
+        ready: Callable[[Array], Rows] | None = None,
     ) -> "SymmetricTiles":
         """Cut X into tiles and compute those that fit into `budget` bytes on each device.
 
         `block(X1, X2)` is a jittable K(X1, X2), `diagonal(X)` the diagonal of K(X, X), which the diagonal of a
-        tile is replaced by: a kernel of an angle is inaccurate just there.
+        tile is replaced by: a kernel of an angle is inaccurate just there. With `ready` both are given `ready(X)`
+        instead of X, arrays with an entry for each row, which are found once and kept in place of X.
+
+        All three are static in what is compiled: where they are equal and hashed alike for equal kernels, a second
+        operator of the same shapes compiles nothing.
         """
         require(budget >= 0, f"budget={budget}: the memory for kept tiles is a number of bytes, 0 or more.")
-        n, d = X.shape
+        n = len(X)
         k = 1 if devices is None else len(devices)
-        T, b = _cut(n, k, rows_per_tile() if rows is None else rows)
+        T, b = _cut(n, k, rows_per_product_tile() if rows is None else rows)
         lists = _ring(k, T)
         longest = [max(len(turn[a]) for a in range(k)) for turn in lists]
         tile_bytes = b * b * X.dtype.itemsize
         room = int(min(budget, sum(longest) * tile_bytes) // tile_bytes)
-        padded = np.empty((k * T * b, d), X.dtype)  # the last group is filled up with copies of the first row
-        padded[:n], padded[n:] = X, np.asarray(X[:1])
 
         kept: list[np.ndarray] = []
         kept_at: list[np.ndarray] = []
@@ -85,8 +94,9 @@ class SymmetricTiles(eqx.Module):
             kept.append(table[:, :take])
             fresh_at.append(put(table[:, take:]))
             kept_at.append(_global(table[:, :take], len(kept_at), T))
+        known = put(Cut(n, b, k * T).filled(X, X.dtype).reshape(k, T, b, -1))
         tiles = cls(
-            X=put(padded.reshape(k, T, b, d)),
+            rows=known if ready is None else _aside(mesh, entries_ready, ready, known),
             kept=put(np.zeros((k, 0, b, b), X.dtype)),
             kept_at=put(np.concatenate(kept_at, axis=1)),
             fresh_at=tuple(fresh_at),
@@ -98,12 +108,7 @@ class SymmetricTiles(eqx.Module):
         if room == 0:
             return tiles
         turns = tuple(put(turn) for turn in kept)
-        if mesh is None:
-            with jax.ensure_compile_time_eval():
-                made = _make(tiles, turns)
-        else:  # shard_map does not work in there; compiled ahead, it runs even where an outer function is traced
-            made = _make.lower(tiles, turns).compile()(tiles, turns)  # type: ignore[attr-defined]
-        return eqx.tree_at(lambda one: one.kept, tiles, made)
+        return eqx.tree_at(lambda one: one.kept, tiles, _aside(mesh, _make, tiles, turns))
 
     def __matmul__(self, v: Float[Array, "n *c"]) -> Float[Array, "n *c"]:
         check_length(v, self.n)
@@ -115,8 +120,8 @@ class SymmetricTiles(eqx.Module):
 
     @property
     def bytes_per_device(self) -> int:
-        """What lies on each device between products: its rows of X and its kept tiles."""
-        return int(self.X.nbytes + self.kept.nbytes) // self.X.shape[0]
+        """What lies on each device between products: what it knows of its rows, and its kept tiles."""
+        return sum(leaf.nbytes for leaf in jax.tree.leaves((self.rows, self.kept))) // self.kept.shape[0]
 
 
 def check_length(v: Array, n: int) -> None:
@@ -170,14 +175,35 @@ def _placer(mesh: Mesh | None, device: jax.Device | None) -> Callable[[np.ndarra
     return put
 
 
-def _tile(tiles: SymmetricTiles, Xi: Array, Xj: Array, same: Array | bool) -> Array:
+def _aside(mesh: Mesh | None, f: Any, *known: Any) -> Any:
+    """f(*known), which is jitted, of arrays that are there: at once, even where an outer function is being traced."""
+    if mesh is None:
+        with jax.ensure_compile_time_eval():
+            return f(*known)
+    return f.lower(*known).compile()(*known)  # shard_map does not work in there
+
+
+@eqx.filter_jit
+def entries_ready(ready: Callable[[Array], Rows], X: Float[Array, "*groups size d"]) -> Rows:
+    """`ready` of each group of rows, all in one program."""
+    for _ in X.shape[:-2]:
+        ready = jax.vmap(ready)
+    return ready(X)
+
+
+def group(rows: Rows, at: Any) -> Rows:
+    """What is ready of one group of rows."""
+    return jax.tree.map(lambda leaf: leaf[at], rows)
+
+
+def _tile(tiles: SymmetricTiles, Xi: Rows, Xj: Rows, same: Array | bool) -> Array:
     """K(Xᵢ, Xⱼ), with its diagonal put right where both are the same group: one more step of what is fused anyhow."""
     tile = tiles.block(Xi, Xj)
     on_diagonal = jnp.eye(tile.shape[0], dtype=bool) & same
     return jnp.where(on_diagonal, tiles.diagonal(Xi)[:, None].astype(tile.dtype), tile)
 
 
-def _visits(tiles: SymmetricTiles, X: Array, turns: Sequence[Any]) -> Any:
+def _visits(tiles: SymmetricTiles, X: Rows, turns: Sequence[Any]) -> Any:
     """Yield, turn by turn, whose groups visit: X itself at first, then those of the next device, and so on."""
     visitor, k = X, 1 if tiles.mesh is None else tiles.mesh.size
     for s, turn in enumerate(turns):
@@ -207,23 +233,23 @@ def _spread(tiles: SymmetricTiles, f: Callable[..., Array], out: PartitionSpec, 
 def _make(tiles: SymmetricTiles, turns: tuple[Int[Array, "k _ 3"], ...]) -> Float[Array, "k q b b"]:
     """The tiles to keep, each device its own."""
 
-    def own(X: Array, turns: tuple[Array, ...]) -> Array:
+    def own(X: Rows, turns: tuple[Array, ...]) -> Array:
         made = []
         for s, visitor, turn in _visits(tiles, X, turns):
             step = partial(_made, tiles, X, visitor, s)
             made.append(jax.lax.map(step, turn))
         return jnp.concatenate(made)[None]
 
-    return _spread(tiles, own, PartitionSpec(AXIS), tiles.X, turns)()
+    return _spread(tiles, own, PartitionSpec(AXIS), tiles.rows, turns)()
 
 
-def _made(tiles: SymmetricTiles, X: Array, visitor: Array, s: int, at: Array) -> Array:
-    return _tile(tiles, X[at[0]], visitor[at[1]], (at[0] == at[1]) & (s == 0))
+def _made(tiles: SymmetricTiles, X: Rows, visitor: Rows, s: int, at: Array) -> Array:
+    return _tile(tiles, group(X, at[0]), group(visitor, at[1]), (at[0] == at[1]) & (s == 0))
 
 
 @eqx.filter_jit
 def _product(tiles: SymmetricTiles, v: Float[Array, "n c"]) -> Float[Array, "n c"]:
-    k, T, b, _ = tiles.X.shape
+    k, T, b = jax.tree.leaves(tiles.rows)[0].shape[:3]
     highest = jax.lax.Precision.HIGHEST
     # One vector on an accelerator: sums fuse with what makes the tile, which then is never written out.
     single = v.shape[1] == 1 and jax.default_backend() != "cpu"
@@ -240,7 +266,7 @@ def _product(tiles: SymmetricTiles, v: Float[Array, "n c"]) -> Float[Array, "n c
         out = out.at[i].add(weight * right)
         return out.at[j].add(jnp.where(i == j, jnp.zeros((), v.dtype), weight) * left)
 
-    def own(X: Array, kept: Array, kept_at: Array, fresh_at: tuple[Array, ...], me: Array, V: Array) -> Array:
+    def own(X: Rows, kept: Array, kept_at: Array, fresh_at: tuple[Array, ...], me: Array, V: Array) -> Array:
         def use(out: Array, item: tuple[Array, Array]) -> tuple[Array, None]:
             tile, at = item
             return both(out, V, tile, at[0], at[1], at[2]), None
@@ -255,7 +281,7 @@ def _product(tiles: SymmetricTiles, v: Float[Array, "n c"]) -> Float[Array, "n c
                 continue
 
             @partial(jax.checkpoint, prevent_cse=False)  # or else a gradient would keep all tiles after all
-            def fresh(out: Array, at: Array, s: int = s, visitor: Array = visitor) -> tuple[Array, None]:
+            def fresh(out: Array, at: Array, s: int = s, visitor: Rows = visitor) -> tuple[Array, None]:
                 tile = _made(tiles, X, visitor, s, at)
                 return both(out, V, tile, me * T + at[0], (me + s) % k * T + at[1], at[2]), None
 
@@ -263,6 +289,13 @@ def _product(tiles: SymmetricTiles, v: Float[Array, "n c"]) -> Float[Array, "n c
         return out if tiles.mesh is None else jax.lax.psum(out, AXIS)
 
     run = _spread(
-        tiles, own, PartitionSpec(), tiles.X, tiles.kept, tiles.kept_at, tiles.fresh_at, jnp.arange(k, dtype=jnp.int32)
+        tiles,
+        own,
+        PartitionSpec(),
+        tiles.rows,
+        tiles.kept,
+        tiles.kept_at,
+        tiles.fresh_at,
+        jnp.arange(k, dtype=jnp.int32),
     )
     return run(V).transpose(0, 2, 1).reshape(k * T * b, -1)[: tiles.n]
