@@ -201,7 +201,6 @@ def calls():
             "ridges": np.array([0.5, 1.0]),
         },
         "kernels.finite.tangent_gram": {"net": soft, "W": move, "X": single},
-        "kernels.layered.layered_ntk": {"net": residual, "params": moved, "X": single, "X2": single},
         "kernels.empirical_ntk": {"f": f, "params": params, "X": single},
         "kernels.empirical_conjugate": {"features": lambda p, x: x * p, "params": params, "X": single, "X2": single},
         "kernels.fully_connected.hermite_remainder": {"kernel": kernels.deep(1, activation="tanh"), "X": sphere},

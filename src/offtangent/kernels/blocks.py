@@ -21,7 +21,13 @@ FEW = 3  # samples by which one sees whether they know of each other
 
 
 def matrix(
-    f: Callable[..., Any], params: PyTree, X: PyTree, X2: PyTree | None, form: Form, factored: Factored
+    f: Callable[..., Any],
+    params: PyTree,
+    X: PyTree,
+    X2: PyTree | None,
+    form: Form,
+    factored: Factored,
+    budget: float | int | None = None,
 ) -> np.ndarray:
     """Compute the tangent kernel of a network on X and X2; where X2 is None, half of the blocks on X.
 
@@ -33,6 +39,7 @@ def matrix(
         form: Of a pair of samples: the inner products of all outputs' gradients, of each output's by itself, their sum,
             or that sum leaf by leaf.
         factored: The network's backward pass, by which the ways and the sizes of blocks are chosen.
+        budget: Bytes that two blocks and what is held of their pairs may take, by default `AT_ONCE` numbers.
 
     Returns:
         An array with rows and columns first; with "each_leaf" the last axis has the leaves in their order.
@@ -44,7 +51,7 @@ def matrix(
     last = {"every_pair": (k, k), "summed": (), "each_output": (k,), "each_leaf": (len(routes),)}[form]
     if all(route.way == "unused" for route in routes):  # what does not depend on its parameters has no gradient
         return np.zeros((*shape, *last), factored.program.dtype)
-    rows, columns = _cut(routes, shape)
+    rows, columns = _cut(routes, shape, _numbers(factored, budget))
     found = _room(shape, last, factored.program.dtype, form)
     for i, row in enumerate(rows):
         left = gradients(f, params, take(X, row), samples)
@@ -80,14 +87,58 @@ def _with_unused(block: np.ndarray, routes: list[Route]) -> np.ndarray:
     return made
 
 
-def _cut(chosen: list[Route], samples: tuple[int, int]) -> tuple[list[slice], list[slice]]:
-    """Blocks of rows and of columns: two of them, and what is held of their pairs, take `AT_ONCE` numbers at most.
+def diagonal(
+    f: Callable[..., Any], params: PyTree, X: PyTree, factored: Factored, budget: float | int | None = None
+) -> np.ndarray:
+    """Compute ‖∂f_j(x)‖² for every sample and output j, without any pair of samples.
+
+    Args:
+        f: The network, a function of parameters and of a batch.
+        params: Its parameters.
+        X: The inputs.
+        factored: The network's backward pass.
+        budget: Bytes that a block may take, by default `AT_ONCE` numbers.
+
+    Returns:
+        An array of (n, k).
+    """
+    routes, n = factored.routes((1,)), length(X)
+    if all(route.way == "unused" for route in routes):
+        return np.zeros((n, factored.program.outputs), factored.program.dtype)
+    # What is held of a pair is held here of each sample, which meets itself alone.
+    each = sum(route.kept + route.passing for route in routes) + max(route.of_pair for route in routes)
+    rows = max(1, min(n, int(_numbers(factored, budget) // each)))
+    starts = [min(at, n - rows) for at in range(0, n, rows)]
+    found = np.empty((n, factored.program.outputs), factored.program.dtype)
+    for at in starts:
+        block = slice(at, at + rows)
+        found[block] = np.asarray(_squares(gradients(f, params, take(X, block), (1,))))
+    return found
+
+
+@eqx.filter_jit
+def _squares(made: list[Gradients]) -> Array:
+    def of_sample(one: Gradients) -> Array:
+        alone = jax.tree.map(lambda leaf: leaf[None], one)
+        return alone.each_output(alone)[0, 0]
+
+    parts = [jax.lax.map(of_sample, one) for one in made]
+    return sum(parts[1:], start=parts[0])
+
+
+def _numbers(factored: Factored, budget: float | int | None) -> float | int:
+    """How many numbers may be held at once."""
+    return AT_ONCE if budget is None else budget / jnp.dtype(factored.program.dtype).itemsize
+
+
+def _cut(chosen: list[Route], samples: tuple[int, int], numbers: float | int) -> tuple[list[slice], list[slice]]:
+    """Blocks of rows and of columns: two of them, and what is held of their pairs, take so many numbers at most.
 
     The blocks of a side have one size, so that nothing is compiled for a rest: the last one begins earlier instead.
     """
     each = max(1, sum(2 * route.kept + route.passing for route in chosen))
     pair = max(1, max(route.of_pair for route in chosen))
-    size = max(1, int((math.sqrt(each**2 + 4 * pair * AT_ONCE) - each) / (2 * pair)))
+    size = max(1, int((math.sqrt(each**2 + 4 * pair * numbers) - each) / (2 * pair)))
     sides = []
     for n in samples:
         count = -(-n // min(size, n))

@@ -34,7 +34,8 @@ class Route:
     """How one leaf's inner products are computed, and what that takes.
 
     Attributes:
-        leaf: The leaf's name among the parameters.
+        leaf: The leaf's name among the parameters; its slices have one name.
+        size: How many numbers it holds.
         way: "positions" and "lookup" keep the two factors, "outer products" multiplies them for each sample,
             "gradient" has JAX's own gradient; "unused" is a leaf that the outputs do not depend on.
         kept: Numbers that are held of each sample.
@@ -43,6 +44,7 @@ class Route:
     """
 
     leaf: str
+    size: int
     way: Way
     kept: int
     passing: int
@@ -74,14 +76,14 @@ class Factored:
             samples: How many inputs there are, on one side or on each of two.
 
         Returns:
-            A route for each leaf, in the order of the parameters' leaves.
+            A route for each leaf, or slice of one, in the order of the parameters' leaves.
         """
         return [_route(leaf, self.program.outputs, samples) for leaf in self.leaves]
 
 
 def _route(leaf: Leaf, k: int, samples: tuple[int, ...]) -> Route:
     if not leaf.uses:
-        return Route(leaf.name, "unused", 0, 0, 0)
+        return Route(leaf.name, leaf.size, "unused", 0, 0, 0)
     shape = _shape(leaf)
     if isinstance(shape, Shape):
         blocks, S, a, b = shape.blocks, shape.positions, shape.inside, shape.outside
@@ -90,15 +92,13 @@ def _route(leaf: Leaf, k: int, samples: tuple[int, ...]) -> Route:
         together = (sum(samples) * S + pairs * k) * k * blocks * a * b
         if apart <= together:
             pair = blocks * (S * S * (1 + k * k) if S > 1 else 1 + k * k)
-            return Route(leaf.name, "positions", factors, 0, pair)
-        return Route(leaf.name, "outer products", k * leaf.size, factors, k * k)
+            return Route(leaf.name, leaf.size, "positions", factors, 0, pair)
+        return Route(leaf.name, leaf.size, "outer products", k * leaf.size, factors, k * k)
     if shape == "lookup":
-        S, b = (
-            abstract(leaf.uses[0].factors[1]).size // abstract(leaf.gradient).shape[1],
-            abstract(leaf.gradient).shape[1],
-        )
-        return Route(leaf.name, "lookup", S * (1 + k * b), 0, S * S * (1 + k * k))
-    return Route(leaf.name, "gradient", k * leaf.size, 0, k * k)
+        b = leaf.shape[1]
+        S = abstract(leaf.uses[0].factors[1]).size // b
+        return Route(leaf.name, leaf.size, "lookup", S * (1 + k * b), 0, S * S * (1 + k * k))
+    return Route(leaf.name, leaf.size, "gradient", k * leaf.size, 0, k * k)
 
 
 def _shape(leaf: Leaf) -> Shape | Literal["lookup"] | None:
@@ -214,7 +214,7 @@ def _factors(program: Backward, used: Sequence[tuple[Leaf, Way]], arguments: Seq
     made: list[tuple[Any, Any]] = []
     for leaf, way in used:
         if way == "gradient":
-            made.append((jnp.zeros(()), jnp.ravel(value(leaf.gradient))))
+            made.append((jnp.zeros(()), sum(jnp.ravel(value(one)) for one in leaf.gradients)))
             continue
         pairs = [_pair(use, *map(value, use.factors)) for use in leaf.uses]
         scaled = [(given, _times(back, use, value)) for use, (given, back) in zip(leaf.uses, pairs, strict=True)]

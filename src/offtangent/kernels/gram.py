@@ -26,6 +26,7 @@ from offtangent.kernels.trusting import trusted_diag
 from offtangent.linalg import Spectrum
 from offtangent.linalg.brackets import Bracket
 from offtangent.linalg.memory import memory_to_spare
+from offtangent.linalg.preconditioner import LowRank
 from offtangent.linalg.solution import Solution
 from offtangent.linalg.tiles import SymmetricTiles, check_length
 
@@ -224,6 +225,14 @@ class Gram:
         matrix = solves.dense_from_tiles(self.kernel, self.X.astype(dtype), self.precision)
         matrix[np.diag_indices_from(matrix)] = self.diag()
         return matrix
+
+    def product(self, x: Float[np.ndarray, "n c"], watch: Watch | None = None) -> Float[np.ndarray, "n c"]:
+        """H x in float64, streamed over tiles of which none is kept. Time O(n²(d/2 + 4c))."""
+        return solves.exact_product(self, x, watch)[0]
+
+    def preconditioner(self, watch: Watch | None = None) -> LowRank:
+        """A likeness of H of low rank plus a shift, by which conjugate gradients go faster."""
+        return solves.precondition(self, watch)
 
     def diag(self) -> Float[np.ndarray, "n"]:
         """The diagonal, in float64. Time O(nd)."""

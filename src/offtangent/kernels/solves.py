@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,6 +31,7 @@ from offtangent.linalg.stream import product_with_error, series_floor, tile_slic
 
 if TYPE_CHECKING:
     from offtangent.kernels.gram import Gram
+    from offtangent.kernels.solvable import Solvable
 
 # Up to here a Cholesky factorisation in float64, n³/3, beats a pass in float32, a hundred products and two passes in
 # float64: MNIST's first 7500 take 20 s on two cores, and 15 000 by iteration 31 s (benchmarks/mnist.py).
@@ -99,7 +101,7 @@ def exact_matrix(kernel: Any, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, 
     return matrix
 
 
-def choose(H: "Gram", method: str | None) -> str:
+def choose(H: "Solvable", method: str | None) -> str:
     """Cholesky where the dense matrix and its factor fit into free memory and n is moderate."""
     if method not in (None, "cholesky", "conjugate gradients"):
         raise InputError(f"method={method!r}: it is 'cholesky', 'conjugate gradients', or None to choose by size.")
@@ -122,7 +124,7 @@ def exact_product(H: "Gram", x: Float[np.ndarray, "n c"], watch: Watch | None) -
 class Iteration:
     """Conjugate gradients on tiles in float32, corrected in float64 as often as it takes."""
 
-    def __init__(self, H: "Gram", watch: Watch | None) -> None:
+    def __init__(self, H: "Solvable", watch: Watch | None) -> None:
         self.H, self.watch = H, watch
         largest = float(H.diag().max())
         if not 1 / RANGE <= largest <= RANGE:
@@ -132,7 +134,7 @@ class Iteration:
             )
         self.tell("computing tiles")
         self.operator = H.operator(np.float32)
-        self.preconditioner = precondition(H, watch)
+        self.preconditioner = H.preconditioner(watch)
         self.iterations, self.ritz = 0, np.inf
 
     def tell(self, text: str) -> None:
@@ -195,7 +197,7 @@ def _columns(block: Rounded, X: Array, at: Array) -> Array:
     return block(X, X[at])
 
 
-def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
+def solve(H: "Solvable", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
     """(K + ridge·I)⁻¹b of a Gram matrix, by Cholesky or conjugate gradients corrected with products in float64."""
     columns, shape = right_sides(b, len(H)), np.shape(b)
     if choose(H, method) == "cholesky":
@@ -209,7 +211,7 @@ def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch 
     x, r, reached = np.zeros_like(columns), columns, 1.0
     for _ in range(PASSES):
         step, _ = run.correct(r, tolerance / reached / 2)
-        product, _ = exact_product(H, x + step, watch)
+        product = H.product(x + step, watch)
         now = _worst(columns - product, columns)
         if not now < reached:  # NaN too
             break
@@ -304,8 +306,8 @@ def proven_floor(H: "Gram", watch: Watch | None) -> Floor:
     return Floor(0.0, False, "nothing")
 
 
-def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch: Watch | None) -> Spectrum:
-    """The eigenpairs of a Gram matrix, all or k of them, through the dense matrix or Lanczos on tiles."""
+def eigh(H: "Solvable", k: int | None, which: Literal["largest", "smallest"], watch: Watch | None) -> Spectrum:
+    """All eigenpairs of a Gram matrix, or k of them, through the dense matrix or by Lanczos."""
     n = len(H)
     if k is not None and not 1 <= k <= n:
         raise InputError(f"k={k}: a matrix of size {n} has between 1 and {n} eigenpairs.")
@@ -322,11 +324,11 @@ def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch:
         _, vectors = scipy.sparse.linalg.eigsh(inverse, k=k, which="LM", tol=1e-3, v0=start)
     else:
         operator = H.operator(np.float32)
-        product = jax.jit(lambda operator, v: operator @ v)
+        product = eqx.filter_jit(lambda operator, v: operator @ v)
         forward = _counted(n, lambda v: np.asarray(product(operator, jnp.asarray(v, jnp.float32))), watch, "Lanczos")
         _, vectors = scipy.sparse.linalg.eigsh(forward, k=k, which="LA", tol=1e-5, v0=start)
     vectors, _ = np.linalg.qr(np.asarray(vectors, np.float64))
-    return Spectrum.refined(vectors, exact_product(H, vectors, watch)[0], which=which)
+    return Spectrum.refined(vectors, H.product(vectors, watch), which=which)
 
 
 def _counted(n: int, product: Callable[[np.ndarray], np.ndarray], watch: Watch | None, what: str) -> Any:
