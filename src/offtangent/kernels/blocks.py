@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import equinox as eqx
@@ -17,6 +18,8 @@ from offtangent.kernels.gradients import Gradients
 Form: TypeAlias = Literal["every_pair", "summed", "each_output", "each_leaf"]
 
 AT_ONCE = 1 << 26  # numbers that are held at once: 256 MB in float32
+# Numbers of which a CPU's passes make use again and again: what takes more comes from the system afresh, page by page.
+REUSED = 1 << 22
 FEW = 3  # samples by which one sees whether they know of each other
 
 
@@ -47,18 +50,23 @@ def matrix(
     other = X if X2 is None else X2
     shape, k = (length(X), length(other)), factored.program.outputs
     samples = shape[:1] if X2 is None else shape
-    routes = factored.routes(samples)
+    apart = form == "each_leaf"
+    routes = factored.routes(samples, apart)
     last = {"every_pair": (k, k), "summed": (), "each_output": (k,), "each_leaf": (len(routes),)}[form]
     if all(route.way == "unused" for route in routes):  # what does not depend on its parameters has no gradient
         return np.zeros((*shape, *last), factored.program.dtype)
     rows, columns = _cut(routes, shape, _numbers(factored, budget))
     found = _room(shape, last, factored.program.dtype, form)
+
+    def block_of(inputs: PyTree, part: slice) -> list[Gradients]:
+        return _gradients(f, params, take(inputs, part), samples, apart, _passing(routes))
+
     for i, row in enumerate(rows):
-        left = gradients(f, params, take(X, row), samples)
+        left = block_of(X, row)
         for j, column in enumerate(columns):
             if X2 is None and j < i:
                 continue
-            right = left if X2 is None and j == i else gradients(f, params, take(other, column), samples)
+            right = left if X2 is None and j == i else block_of(other, column)
             block = np.asarray(_tile(left, right, form))
             if form == "every_pair":  # in memory it stays the matrix of all pairs (sample, output)
                 block = block.reshape(row.stop - row.start, k, column.stop - column.start, k).swapaxes(1, 2)
@@ -71,6 +79,35 @@ def matrix(
                 turned = np.swapaxes(block, 0, 1)
                 found[column, row] = np.swapaxes(turned, 2, 3) if form == "every_pair" else turned
     return found
+
+
+def _passing(routes: list[Route]) -> int:
+    """How many samples go through the network together: on a CPU those whose numbers fit into `REUSED`."""
+    if jax.default_backend() != "cpu":
+        return AT_ONCE
+    return max(1, REUSED // max(1, sum(route.kept + route.passing for route in routes)))
+
+
+def _gradients(
+    f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, ...], apart: bool, together: int
+) -> list[Gradients]:
+    """The gradients of a block, so many samples at a time."""
+    n = length(X)
+    if n <= together:
+        return gradients(f, params, X, samples, apart)
+    whole: Any = None
+    for at in (min(at, n - together) for at in range(0, n, together)):
+        part = gradients(f, params, take(X, slice(at, at + together)), samples, apart)
+        if whole is None:
+            whole = jax.tree.map(lambda leaf: jnp.zeros((n, *leaf.shape[1:]), leaf.dtype), part)
+        whole = _put(whole, part, at)
+    return list(whole)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _put(whole: list[Gradients], part: list[Gradients], at: Array | int) -> list[Gradients]:
+    """Some samples' gradients in their place among those of a block."""
+    return jax.tree.map(lambda room, one: jax.lax.dynamic_update_slice_in_dim(room, one, at, 0), whole, part)
 
 
 def _room(shape: tuple[int, int], last: tuple[int, ...], dtype: Any, form: Form) -> np.ndarray:
@@ -107,7 +144,7 @@ def diagonal(
         return np.zeros((n, factored.program.outputs), factored.program.dtype)
     # What is held of a pair is held here of each sample, which meets itself alone.
     each = sum(route.kept + route.passing for route in routes) + max(route.of_pair for route in routes)
-    rows = max(1, min(n, int(_numbers(factored, budget) // each)))
+    rows = max(1, min(n, _passing(routes), int(_numbers(factored, budget) // each)))
     starts = [min(at, n - rows) for at in range(0, n, rows)]
     found = np.empty((n, factored.program.outputs), factored.program.dtype)
     for at in starts:
@@ -182,6 +219,8 @@ def _alone(f: Callable[..., Any], params: PyTree, X: PyTree) -> Array:
 
 def take(X: PyTree, rows: slice) -> PyTree:
     """Some of the samples."""
+    if rows.start == 0 and rows.stop >= length(X):  # all of them: nothing to copy
+        return X
     return jax.tree.map(lambda leaf: leaf[rows], X)
 
 

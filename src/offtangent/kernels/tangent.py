@@ -184,7 +184,8 @@ class TangentKernel:
 
         "positions" and "lookup" keep what entered the layer and what came back to it, "outer products" multiplies the
         two for each sample, "gradient" is JAX's own gradient, and "unused" a leaf on which the outputs do not depend.
-        Of a leaf that is used in slices, as weights above a row of biases, it is the way of the largest.
+        A bias goes "with its weights" where one of their factors is its gradient. Of a leaf that is used in slices, as
+        weights above a row of biases, it is the way of the largest.
         """
         routes = sorted(self._factored.routes((len(self),)), key=lambda route: route.size)
         last = {route.leaf: route.way for route in routes}

@@ -55,11 +55,13 @@ class Leaf:
         name: The leaf's name among the parameters.
         gradients: The variables that add up to its gradient.
         uses: The uses that add up to it.
+        weights: Of a bias, where among the leaves its weights are: what came back to them is its gradient.
     """
 
     name: str
     gradients: tuple[Atom, ...]
     uses: tuple[Use, ...]
+    weights: int | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -87,10 +89,21 @@ def leaves_of(program: Backward) -> list[Leaf]:
     jaxpr = program.jaxpr
     linear = depending(jaxpr, [True] + [False] * (len(jaxpr.invars) - 1))
     walk = _Walk(jaxpr, linear)
-    return [
+    found = [
         Leaf(name, variables, tuple(use for one in variables for use in walk.uses(one)))
         for name, gradient in zip(program.names, jaxpr.outvars, strict=True)
         for variables in walk.slices(gradient)
+    ]
+    came_back = {
+        walk.origin(leaf.uses[0].factors[1]): place
+        for place, leaf in reversed(list(enumerate(found)))
+        if len(leaf.uses) == 1 and leaf.uses[0].kind == "product" and not leaf.uses[0].scales and not leaf.uses[0].loop
+    }
+    return [
+        replace(leaf, weights=came_back.get(walk.origin(leaf.gradients[0])))
+        if [use.kind for use in leaf.uses] == ["whole"] and len(leaf.gradients) == 1
+        else leaf
+        for leaf in found
     ]
 
 
@@ -103,6 +116,15 @@ class _Walk:
 
     def is_linear(self, atom: Atom) -> bool:
         return not isinstance(atom, Constant) and atom in self.linear
+
+    def origin(self, atom: Atom) -> Atom:
+        """The variable whose entries, in another order or shape, are those of this one."""
+        equation = None if isinstance(atom, Constant) else self.maker.get(atom)
+        if equation is None or equation.primitive.name not in (*MOVES, "broadcast_in_dim", "reduce_sum"):
+            return atom
+        before = abstract(equation.invars[0])
+        same = before.size == abstract(atom).size and before.dtype == abstract(atom).dtype
+        return self.origin(equation.invars[0]) if same else atom
 
     def slices(self, gradient: Atom) -> list[tuple[Atom, ...]]:
         """The gradients of a leaf's slices where it is used in slices that are the same or have nothing in common."""
