@@ -29,7 +29,7 @@ INNER = (
     "kernels.arcs", "kernels.moments", "kernels.pairs", "kernels.solves", "kernels.rounding", "kernels.series",
     "kernels.definiteness", "kernels.expansion", "kernels.names", "kernels.inverse", "kernels.angular",
     "kernels.correlation", "kernels.cross", "kernels.trusting", "kernels.backward", "kernels.uses", "kernels.factors",
-    "kernels.gradients", "kernels.blocks", "special.derivatives",
+    "kernels.gradients", "kernels.blocks", "kernels.passes", "kernels.tangent", "special.derivatives",
 )  # fmt: skip
 ALONE = {
     "theory.bai_lee.expected_input_spread": "it draws its inputs from a function",

@@ -61,6 +61,8 @@ def test_both_ways_of_every_leaf_give_the_same(network, samples):
     ("name", "leaves", "way"),
     [
         ("MLP, three outputs", ("[0][0]", "[1][0]", "[2][0]"), "positions"),
+        ("MLP, three outputs", ("[0][1]", "[1][1]", "[2][1]"), "with its weights"),
+        ("sequences through one layer", ("[1]",), "positions"),
         ("NTK parametrisation", ("[0]", "[1]"), "positions"),
         ("shared weights", ("params",), "outer products"),
         ("weights above their biases", ("[0]", "[1]"), "positions"),

@@ -67,7 +67,8 @@ def test_the_ridge_counts_in_the_matrix_its_products_eigenvalues_and_solves(netw
     expected = np.linalg.solve(H, b.ravel()).reshape(b.shape)
     np.testing.assert_allclose(K.solve(b).value, expected, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(both.value[..., 1], 2 * expected, rtol=1e-8, atol=1e-10)
-    assert both.method == "cholesky" and both.converged
+    assert both.method == "cholesky"
+    assert both.converged
     np.testing.assert_allclose(K.dense(few), empirical_ntk(f, params, X).dense(few), rtol=1e-12)
     np.testing.assert_allclose(K.trace(), empirical_ntk(f, params, X).trace(), rtol=1e-12)
 
@@ -76,13 +77,15 @@ def test_conjugate_gradients_solve_and_lanczos_diagonalises_without_the_matrix(n
     f, params, X, _, J = network
     monkeypatch.setattr(passes, "BATCH", 3)
     monkeypatch.setattr(solves, "DENSE_ROWS", 0)
-    monkeypatch.setattr(AllPairs, "dense", lambda self: pytest.fail("the matrix is formed"))
+    monkeypatch.setattr(AllPairs, "dense", lambda _: pytest.fail("the matrix is formed"))
     K = empirical_ntk(f, params, X).with_ridge(1.0)
     H = J @ J.T + np.eye(len(J))
     found = K.solve(labels(K), method="conjugate gradients", tolerance=1e-9)
     expected = np.linalg.solve(H, labels(K).ravel())
     np.testing.assert_allclose(found.value.ravel(), expected, rtol=1e-6, atol=1e-8)
-    assert found.converged and found.method == "conjugate gradients" and found.iterations > 0
+    assert found.converged
+    assert found.method == "conjugate gradients"
+    assert found.iterations > 0
     if len(J) >= 10:
         np.testing.assert_allclose(K.eigh(1).values, np.linalg.eigvalsh(H)[-1:], rtol=1e-8)
 

@@ -36,8 +36,10 @@ def test_estimates_are_off_by_their_standard_errors(power, what):
 def test_with_as_many_products_as_rows_nothing_is_left_to_chance():
     A = matrix(1.0)
     found = moments(lambda v: A @ v, N, products=3 * N, key=jax.random.key(0))
-    assert found.trace.value == pytest.approx(np.trace(A), rel=1e-12) and found.trace.error < 1e-12
-    assert found.square.value == pytest.approx(np.sum(A**2), rel=1e-12) and found.square.error < 1e-12
+    assert found.trace.value == pytest.approx(np.trace(A), rel=1e-12)
+    assert found.trace.error < 1e-12
+    assert found.square.value == pytest.approx(np.sum(A**2), rel=1e-12)
+    assert found.square.error < 1e-12
 
 
 def test_the_basis_takes_what_is_of_low_rank_exactly():

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from offtangent._checks import require
+from offtangent._errors import InputError
 from offtangent.kernels.factors import Factored, Route, gradients
 from offtangent.kernels.gradients import Gradients
 
@@ -227,3 +228,11 @@ def take(X: PyTree, rows: slice) -> PyTree:
 def length(X: PyTree) -> int:
     """How many samples there are."""
     return int(jax.tree.leaves(X)[0].shape[0])
+
+
+def arrays(X: PyTree) -> PyTree:
+    """Inputs as JAX's arrays, or an InputError."""
+    try:
+        return jax.tree.map(jnp.asarray, X)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The inputs are no arrays of numbers: {error}") from error

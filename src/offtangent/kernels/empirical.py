@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from offtangent._checks import check_finite, require
-from offtangent.kernels.blocks import length
+from offtangent.kernels.blocks import arrays, length
 from offtangent.kernels.passes import outputs
-from offtangent.kernels.tangent import TangentKernel, arrays
+from offtangent.kernels.tangent import TangentKernel
 from offtangent.kernels.tangent_cross import TangentCross
 from offtangent.taylor.checks import check_function, check_outputs
 

@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from offtangent._checks import check_count, check_finite, check_key
+from offtangent.kernels.blocks import arrays
 from offtangent.kernels.passes import pushed
-from offtangent.kernels.tangent import TangentKernel, arrays
+from offtangent.kernels.tangent import TangentKernel
 from offtangent.taylor.checks import check_outputs
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from offtangent._checks import check_count, check_finite, check_numbers, check_real, require
 from offtangent._errors import InputError
 from offtangent.kernels import solves
-from offtangent.kernels.blocks import Form, check_apart, diagonal, matrix
+from offtangent.kernels.blocks import Form, arrays, check_apart, diagonal, matrix
 from offtangent.kernels.definiteness import check_ridge
 from offtangent.kernels.factors import Factored, Way
 from offtangent.kernels.passes import product
@@ -341,14 +341,6 @@ def shaped(values: object, name: str, K: TangentKernel) -> Float[np.ndarray, "n 
     )
     require(np.isfinite(found).all(), f"{name} has entries that are NaN or infinite: give finite numbers.")
     return found
-
-
-def arrays(X: PyTree) -> PyTree:
-    """Inputs as JAX's arrays, or an InputError."""
-    try:
-        return jax.tree.map(jnp.asarray, X)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The inputs are no arrays of numbers: {error}") from error
 
 
 def _count(params: PyTree) -> int:

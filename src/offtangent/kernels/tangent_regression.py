@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from offtangent._checks import check_finite
+from offtangent.kernels.blocks import arrays
 from offtangent.kernels.inverse import Inverse
 from offtangent.kernels.passes import outputs, pulled, pushed
 from offtangent.kernels.regression import LeaveOneOut
-from offtangent.kernels.tangent import Method, TangentKernel, arrays, shaped
+from offtangent.kernels.tangent import Method, TangentKernel, shaped
 from offtangent.taylor.checks import check_outputs
 
 
