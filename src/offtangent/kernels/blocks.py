@@ -69,6 +69,7 @@ def matrix(
                 continue
             right = left if X2 is None and j == i else block_of(other, column)
             block = np.asarray(_tile(left, right, form))
+            del right  # or else it would be held while the next one is made
             if form == "every_pair":  # in memory it stays the matrix of all pairs (sample, output)
                 block = block.reshape(row.stop - row.start, k, column.stop - column.start, k).swapaxes(1, 2)
             if form == "each_leaf":
