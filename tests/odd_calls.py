@@ -21,7 +21,8 @@ INNER = (
     "kernels.arcs", "kernels.moments", "kernels.pairs", "kernels.solves", "kernels.rounding", "kernels.series",
     "kernels.definiteness", "kernels.expansion", "kernels.names", "kernels.inverse", "kernels.angular",
     "kernels.correlation", "kernels.cross", "kernels.trusting", "kernels.backward", "kernels.uses", "kernels.factors",
-    "kernels.gradients", "kernels.blocks", "kernels.tilewise", "special.derivatives",
+    "kernels.gradients", "kernels.blocks", "kernels.tilewise", "kernels.passes", "kernels.tangent",
+    "special.derivatives",
 )  # fmt: skip
 
 
@@ -208,7 +209,6 @@ def calls():
             "ridges": np.array([0.5, 1.0]),
         },
         "kernels.finite.tangent_gram": {"net": soft, "W": move, "X": single},
-        "kernels.layered.layered_ntk": {"net": residual, "params": moved, "X": single, "X2": single},
         "kernels.empirical_ntk": {"f": f, "params": params, "X": single},
         "kernels.empirical_conjugate": {"features": lambda p, x: x * p, "params": params, "X": single, "X2": single},
         "kernels.fully_connected.hermite_remainder": {"kernel": kernels.deep(1, activation="tanh"), "X": sphere},

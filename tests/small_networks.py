@@ -121,6 +121,14 @@ ALL = {
         lambda p, x: jnp.tanh(jnp.tanh(x @ p + x) @ p) @ p, draw(1, 5, 5), draw(*VECTORS)),
     "weights and their transpose": lambda: (
         lambda p, x: jnp.tanh(jnp.tanh(x @ p) @ p.T) @ p, draw(1, 5, 7), draw(*VECTORS)),
+    "weights above their biases": lambda: (
+        lambda p, x: jnp.tanh(jnp.tanh(x @ p[0][:-1] + p[0][-1]) @ p[1][:-1] + p[1][-1]),
+        (draw(1, 6, 7), draw(2, 8, 3)), draw(*VECTORS)),
+    "layers in one array": lambda: (
+        lambda p, x: jnp.tanh(jnp.tanh(jnp.tanh(x @ p[0]) @ p[2]) @ p[0]) @ p[1][:, :2], draw(1, 4, 5, 5),
+        draw(*VECTORS)),
+    "slices that overlap": lambda: (
+        lambda p, x: jnp.tanh(x @ p[:5]) @ p[2:7] @ p[:5, :2], draw(1, 7, 5), draw(*VECTORS)),
     "an unused leaf": lambda: (lambda p, x: jnp.tanh(x @ p[0]), (draw(1, 5, 2), draw(2, 3)), draw(*VECTORS)),
     "sequences through one layer": lambda: (
         lambda p, x: jnp.tanh(x @ p[0]).sum(1) @ p[1], (draw(1, 5, 7), draw(2, 7, 2)), draw(9, 4, 3, 5)),

@@ -202,8 +202,6 @@ CASES = {
     "size.bound(-1.0)": "radius=-1",
     "azl.composite_bound(size, -3.0)": "base_bound=-3: it is a length",
     "azl.composite_bound(size, inf)": "base_bound=inf",
-    "kernels.layered.layered_ntk(resnet, resnet.origin, X[0])": "X has shape (3,): expected some rows of 3 numbers",
-    "kernels.layered.layered_ntk(resnet, resnet.origin, X, X[0])": "X2 has shape (3,): expected some rows of 3 numbers",
     "azl.low_norm_parity(5, (0.0, 1.0), 8)": "coordinates=(0.0, 1.0): expected different coordinates, whole numbers",
     "azl.padded_copies(np.full((2, 4), nan), 5, (0, 1))": "The weights hold 8 entries that are NaN or infinite",
     "azl.padded_copies(np.ones((2, 4)), 5, (0.0, 1.0))": "whole numbers from 0 to 4",
@@ -386,7 +384,6 @@ ODD = {
     "networks.PolynomialNet(jnp.ones((2, 3), int), 3, networks.QuadraticNet(2, 2)).features(jnp.ones((1, 3), int))": (
         "R and X hold whole numbers"
     ),
-    "kernels.layered.layered_ntk(resnet, [jnp.ones((4, 20), int), jnp.ones((3, 20), int)], X)": "whole numbers",
     "kernels.relu_hidden(jnp.ones((2, 3)), jnp.ones((2, 1)))": "X1 has shape (2, 3) and X2 (2, 1)",
     "special.activations.erf(jnp.arange(3))": "z holds whole numbers",
     "special.losses.squared(np.ones(3), np.ones(2))": "y has shape (3,) and z (2,): they do not broadcast",
@@ -396,9 +393,6 @@ ODD = {
 
 # what the types would refuse too, and the functions take as it is meant
 TAKEN = {
-    "kernels.layered.layered_ntk(resnet, resnet.origin, X.tolist()).shape": "(8, 8, 2, 2)",
-    "np.array_equal(*(kernels.layered.layered_ntk(resnet, resnet.origin, x) for x in (X, X.tolist())))": "True",
-    "np.array_equal(*(kernels.layered.layered_ntk(resnet, resnet.origin, X, x) for x in (X, X.tolist())))": "True",
     "np.allclose(arcsine(*2 * [jnp.asarray(cube, int)]), arcsine.exact(cube), rtol=1e-6)": "True",
     "np.allclose(arcsine(*2 * [cube.astype(int)]), arcsine.exact(cube), rtol=1e-6)": "True",
     "np.array_equal(arcsine.exact(cube.astype(int)), arcsine.exact(cube))": "True",

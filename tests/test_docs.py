@@ -117,6 +117,18 @@ def test_the_guide_to_any_network_runs_and_its_orders_add_up(tmp_path: Path, mon
         assert sum(leaf.size for leaf in floating) == 2 * 4
 
 
+def test_the_guide_to_tangent_kernels_runs_and_its_regression_is_that_of_the_matrix() -> None:
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks(ROOT / "docs" / "tangent.md", "python")), "tangent.md", "exec"), names)
+    matrix = names["K"].dense().swapaxes(1, 2).reshape(60, 60).astype(float)
+    missed = (names["Y"] - names["f"](names["params"], names["X"])).ravel()
+    expected = matrix @ np.linalg.solve(matrix + 0.1 * np.eye(60), missed) - missed
+    found = names["model"].predict(names["X"]) - names["Y"]
+    np.testing.assert_allclose(found.ravel(), expected, atol=1e-3)
+    seen = names["seen"]
+    assert abs(seen.trace.value - np.trace(matrix)) < 5 * seen.trace.error
+
+
 def test_the_guide_to_good_directions_runs_and_splits_the_weights() -> None:
     names: dict[str, Any] = {}
     exec(compile("\n".join(blocks(ROOT / "docs" / "directions.md", "python")), "directions.md", "exec"), names)
@@ -148,8 +160,10 @@ def test_the_guide_to_hierarchy_runs_and_its_kernel_errs_by_more_than_the_certif
         exec(compile(code, "hierarchy.md", "exec"), names)
     assert (names["risk"].outputs >= names["held"].floor(names["alpha"])).all()
     assert (names["held"].floor(names["alpha"]) > names["alpha"] ** 2 / 4).all()
-    by_jacobians = names["ntk"].dense()
-    np.testing.assert_allclose(names["affine"], by_jacobians, rtol=1e-3, atol=1e-3 * by_jacobians.max())
+    resnet, few = names["resnet"], names["few"]
+    J = [np.asarray(leaf).reshape(*leaf.shape[:2], -1) for leaf in jax.jacrev(resnet)(resnet.origin, few)]
+    by_jacobians = sum(np.einsum("nkp,mlp->nmkl", leaf, leaf) for leaf in J)
+    np.testing.assert_allclose(names["ntk"].dense(), by_jacobians, rtol=1e-3, atol=1e-3 * by_jacobians.max())
     assert len(names["swept"].rates) > 2
     assert names["swept"].inside
 

@@ -8,7 +8,7 @@ import pytest
 
 import models
 from offtangent._errors import InputError
-from offtangent.kernels import blocks, empirical, empirical_conjugate, empirical_ntk
+from offtangent.kernels import blocks, empirical_conjugate, empirical_ntk, passes
 from offtangent.kernels.closed_forms import relu_output
 from offtangent.kernels.finite import tangent_gram
 from offtangent.networks import TwoLayer
@@ -46,7 +46,7 @@ def test_the_kernel_of_real_models_is_the_product_of_their_jacobians(name):
 @pytest.mark.parametrize("size", [1 << 26, 1], ids=["at once", "a sample at a time"])
 def test_all_forms_are_the_same_however_many_samples_are_done_at_once(outputs, size, monkeypatch):
     monkeypatch.setattr(blocks, "AT_ONCE", size)
-    monkeypatch.setattr(empirical, "BATCH", 2)
+    monkeypatch.setattr(passes, "BATCH", 2)
     with jax.enable_x64(True):
         rng = np.random.default_rng(0)
         params = {"w": jnp.asarray(rng.standard_normal((4, 5))), "a": jnp.asarray(rng.standard_normal((5, *outputs)))}

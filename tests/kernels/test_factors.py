@@ -61,8 +61,12 @@ def test_both_ways_of_every_leaf_give_the_same(network, samples):
     ("name", "leaves", "way"),
     [
         ("MLP, three outputs", ("[0][0]", "[1][0]", "[2][0]"), "positions"),
+        ("MLP, three outputs", ("[0][1]", "[1][1]", "[2][1]"), "with its weights"),
+        ("sequences through one layer", ("[1]",), "positions"),
         ("NTK parametrisation", ("[0]", "[1]"), "positions"),
         ("shared weights", ("params",), "outer products"),
+        ("weights above their biases", ("[0]", "[1]"), "positions"),
+        ("slices that overlap", ("params",), "gradient"),
         ("CNN", ("[0][0][0]", "[0][1][0]"), "outer products"),
         ("CNN, groups", ("[0][0][0]", "[0][1][0]"), "outer products"),
         ("layers in a scan, checkpointed", ("[0][0]",), "positions"),
@@ -89,11 +93,10 @@ def test_few_samples_at_a_time_give_the_same_also_against_other_inputs(monkeypat
         np.testing.assert_allclose(across, whole[:2], rtol=1e-12, atol=1e-12)
 
 
-def test_blocks_of_a_side_have_one_size_and_cover_it(monkeypatch):
+def test_blocks_of_a_side_have_one_size_and_cover_it():
     f, params, X = small_networks.ALL["MLP, three outputs"]()
     routes = Factored.of(f, params, X).routes((10,))
-    monkeypatch.setattr(blocks, "AT_ONCE", 2000)
-    rows, columns = blocks._cut(routes, (10, 7))
+    rows, columns = blocks._cut(routes, (10, 7), 2000)
     for side, n in ((rows, 10), (columns, 7)):
         assert len({part.stop - part.start for part in side}) == 1
         assert {i for part in side for i in range(part.start, part.stop)} == set(range(n))

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from offtangent.kernels import expansion as expansion
     from offtangent.kernels import finite as finite
     from offtangent.kernels import inverse as inverse
-    from offtangent.kernels import layered as layered
     from offtangent.kernels import moments as moments
     from offtangent.kernels import pairs as pairs
     from offtangent.kernels import residual as residual

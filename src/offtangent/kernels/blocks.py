@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import equinox as eqx
@@ -11,17 +12,26 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from offtangent._checks import require
+from offtangent._errors import InputError
 from offtangent.kernels.factors import Factored, Route, gradients
 from offtangent.kernels.gradients import Gradients
 
 Form: TypeAlias = Literal["every_pair", "summed", "each_output", "each_leaf"]
 
 AT_ONCE = 1 << 26  # numbers that are held at once: 256 MB in float32
+# Numbers of which a CPU's passes make use again and again: what takes more comes from the system afresh, page by page.
+REUSED = 1 << 22
 FEW = 3  # samples by which one sees whether they know of each other
 
 
 def matrix(
-    f: Callable[..., Any], params: PyTree, X: PyTree, X2: PyTree | None, form: Form, factored: Factored
+    f: Callable[..., Any],
+    params: PyTree,
+    X: PyTree,
+    X2: PyTree | None,
+    form: Form,
+    factored: Factored,
+    budget: float | int | None = None,
 ) -> np.ndarray:
     """Compute the tangent kernel of a network on X and X2; where X2 is None, half of the blocks on X.
 
@@ -33,6 +43,7 @@ def matrix(
         form: Of a pair of samples: the inner products of all outputs' gradients, of each output's by itself, their sum,
             or that sum leaf by leaf.
         factored: The network's backward pass, by which the ways and the sizes of blocks are chosen.
+        budget: Bytes that two blocks and what is held of their pairs may take, by default `AT_ONCE` numbers.
 
     Returns:
         An array with rows and columns first; with "each_leaf" the last axis has the leaves in their order.
@@ -40,19 +51,25 @@ def matrix(
     other = X if X2 is None else X2
     shape, k = (length(X), length(other)), factored.program.outputs
     samples = shape[:1] if X2 is None else shape
-    routes = factored.routes(samples)
+    apart = form == "each_leaf"
+    routes = factored.routes(samples, apart)
     last = {"every_pair": (k, k), "summed": (), "each_output": (k,), "each_leaf": (len(routes),)}[form]
     if all(route.way == "unused" for route in routes):  # what does not depend on its parameters has no gradient
         return np.zeros((*shape, *last), factored.program.dtype)
-    rows, columns = _cut(routes, shape)
+    rows, columns = _cut(routes, shape, _numbers(factored, budget))
     found = _room(shape, last, factored.program.dtype, form)
+
+    def block_of(inputs: PyTree, part: slice) -> list[Gradients]:
+        return _gradients(f, params, take(inputs, part), samples, apart, _passing(routes))
+
     for i, row in enumerate(rows):
-        left = gradients(f, params, take(X, row), samples)
+        left = block_of(X, row)
         for j, column in enumerate(columns):
             if X2 is None and j < i:
                 continue
-            right = left if X2 is None and j == i else gradients(f, params, take(other, column), samples)
+            right = left if X2 is None and j == i else block_of(other, column)
             block = np.asarray(_tile(left, right, form))
+            del right  # or else it would be held while the next one is made
             if form == "every_pair":  # in memory it stays the matrix of all pairs (sample, output)
                 block = block.reshape(row.stop - row.start, k, column.stop - column.start, k).swapaxes(1, 2)
             if form == "each_leaf":
@@ -64,6 +81,35 @@ def matrix(
                 turned = np.swapaxes(block, 0, 1)
                 found[column, row] = np.swapaxes(turned, 2, 3) if form == "every_pair" else turned
     return found
+
+
+def _passing(routes: list[Route]) -> int:
+    """How many samples go through the network together: on a CPU those whose numbers fit into `REUSED`."""
+    if jax.default_backend() != "cpu":
+        return AT_ONCE
+    return max(1, REUSED // max(1, sum(route.kept + route.passing for route in routes)))
+
+
+def _gradients(
+    f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, ...], apart: bool, together: int
+) -> list[Gradients]:
+    """The gradients of a block, so many samples at a time."""
+    n = length(X)
+    if n <= together:
+        return gradients(f, params, X, samples, apart)
+    whole: Any = None
+    for at in (min(at, n - together) for at in range(0, n, together)):
+        part = gradients(f, params, take(X, slice(at, at + together)), samples, apart)
+        if whole is None:
+            whole = jax.tree.map(lambda leaf: jnp.zeros((n, *leaf.shape[1:]), leaf.dtype), part)
+        whole = _put(whole, part, at)
+    return list(whole)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _put(whole: list[Gradients], part: list[Gradients], at: Array | int) -> list[Gradients]:
+    """Some samples' gradients in their place among those of a block."""
+    return jax.tree.map(lambda room, one: jax.lax.dynamic_update_slice_in_dim(room, one, at, 0), whole, part)
 
 
 def _room(shape: tuple[int, int], last: tuple[int, ...], dtype: Any, form: Form) -> np.ndarray:
@@ -80,14 +126,58 @@ def _with_unused(block: np.ndarray, routes: list[Route]) -> np.ndarray:
     return made
 
 
-def _cut(chosen: list[Route], samples: tuple[int, int]) -> tuple[list[slice], list[slice]]:
-    """Blocks of rows and of columns: two of them, and what is held of their pairs, take `AT_ONCE` numbers at most.
+def diagonal(
+    f: Callable[..., Any], params: PyTree, X: PyTree, factored: Factored, budget: float | int | None = None
+) -> np.ndarray:
+    """Compute ‖∂f_j(x)‖² for every sample and output j, without any pair of samples.
+
+    Args:
+        f: The network, a function of parameters and of a batch.
+        params: Its parameters.
+        X: The inputs.
+        factored: The network's backward pass.
+        budget: Bytes that a block may take, by default `AT_ONCE` numbers.
+
+    Returns:
+        An array of (n, k).
+    """
+    routes, n = factored.routes((1,)), length(X)
+    if all(route.way == "unused" for route in routes):
+        return np.zeros((n, factored.program.outputs), factored.program.dtype)
+    # What is held of a pair is held here of each sample, which meets itself alone.
+    each = sum(route.kept + route.passing for route in routes) + max(route.of_pair for route in routes)
+    rows = max(1, min(n, _passing(routes), int(_numbers(factored, budget) // each)))
+    starts = [min(at, n - rows) for at in range(0, n, rows)]
+    found = np.empty((n, factored.program.outputs), factored.program.dtype)
+    for at in starts:
+        block = slice(at, at + rows)
+        found[block] = np.asarray(_squares(gradients(f, params, take(X, block), (1,))))
+    return found
+
+
+@eqx.filter_jit
+def _squares(made: list[Gradients]) -> Array:
+    def of_sample(one: Gradients) -> Array:
+        alone = jax.tree.map(lambda leaf: leaf[None], one)
+        return alone.each_output(alone)[0, 0]
+
+    parts = [jax.lax.map(of_sample, one) for one in made]
+    return sum(parts[1:], start=parts[0])
+
+
+def _numbers(factored: Factored, budget: float | int | None) -> float | int:
+    """How many numbers may be held at once."""
+    return AT_ONCE if budget is None else budget / jnp.dtype(factored.program.dtype).itemsize
+
+
+def _cut(chosen: list[Route], samples: tuple[int, int], numbers: float | int) -> tuple[list[slice], list[slice]]:
+    """Blocks of rows and of columns: two of them, and what is held of their pairs, take so many numbers at most.
 
     The blocks of a side have one size, so that nothing is compiled for a rest: the last one begins earlier instead.
     """
     each = max(1, sum(2 * route.kept + route.passing for route in chosen))
     pair = max(1, max(route.of_pair for route in chosen))
-    size = max(1, int((math.sqrt(each**2 + 4 * pair * AT_ONCE) - each) / (2 * pair)))
+    size = max(1, int((math.sqrt(each**2 + 4 * pair * numbers) - each) / (2 * pair)))
     sides = []
     for n in samples:
         count = -(-n // min(size, n))
@@ -131,9 +221,19 @@ def _alone(f: Callable[..., Any], params: PyTree, X: PyTree) -> Array:
 
 def take(X: PyTree, rows: slice) -> PyTree:
     """Some of the samples."""
+    if rows.start == 0 and rows.stop >= length(X):  # all of them: nothing to copy
+        return X
     return jax.tree.map(lambda leaf: leaf[rows], X)
 
 
 def length(X: PyTree) -> int:
     """How many samples there are."""
     return int(jax.tree.leaves(X)[0].shape[0])
+
+
+def arrays(X: PyTree) -> PyTree:
+    """Inputs as JAX's arrays, or an InputError."""
+    try:
+        return jax.tree.map(jnp.asarray, X)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The inputs are no arrays of numbers: {error}") from error

@@ -21,11 +21,11 @@ from offtangent.kernels import series
 from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import gaussian
 from offtangent.kernels.convolution import convolutional
-from offtangent.kernels.empirical import TangentKernel
 from offtangent.kernels.fully_connected import deep
 from offtangent.kernels.gram import Kernel
 from offtangent.kernels.pairs import Pair
 from offtangent.kernels.residual import resnet
+from offtangent.kernels.tangent import TangentKernel
 
 PROBES = 16  # corners whose pairs are tried, besides those they go over to when a sign changes
 SAME = 1e-9  # of the diagonal: kernels in float64, with room
@@ -135,8 +135,7 @@ def correlation_kernel(kernel: object) -> Kernel:
         "A tangent kernel at finite width is no correlation kernel: it depends on the draw of the weights, which "
         "tell coordinates and their signs apart, and not on the products x_j y_j and the squares alone. Take its "
         "limit of infinite width: kernels.residual.resnet() for networks.ResNet, kernels.deep(depth) for fully "
-        "connected ones. For a regression with this very kernel take the matrix K.dense() or "
-        "kernels.layered.layered_ntk.",
+        "connected ones. For a regression with this very kernel take K.with_ridge(ridge).fit(Y).",
     )
     if not isinstance(kernel, Kernel):
         raise InputError(

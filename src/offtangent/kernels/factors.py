@@ -1,6 +1,7 @@
 """The two factors of a layer's gradient, computed: a batch of samples through the cut backward pass of each."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -16,7 +17,7 @@ from offtangent.kernels.backward import Backward, abstract, backward_pass, evalu
 from offtangent.kernels.gradients import HIGHEST, Gradients, Lookup, Positions, Whole
 from offtangent.kernels.uses import Leaf, Use, leaves_of
 
-Way: TypeAlias = Literal["positions", "outer products", "lookup", "gradient", "unused"]
+Way: TypeAlias = Literal["positions", "outer products", "lookup", "gradient", "with its weights", "unused"]
 
 
 @dataclass(frozen=True)
@@ -34,19 +35,27 @@ class Route:
     """How one leaf's inner products are computed, and what that takes.
 
     Attributes:
-        leaf: The leaf's name among the parameters.
+        leaf: The leaf's name among the parameters; its slices have one name.
+        size: How many numbers it holds.
         way: "positions" and "lookup" keep the two factors, "outer products" multiplies them for each sample,
-            "gradient" has JAX's own gradient; "unused" is a leaf that the outputs do not depend on.
+            "gradient" has JAX's own gradient; a bias goes "with its weights" where these keep their factors, of which
+            one is its gradient; "unused" is a leaf that the outputs do not depend on.
         kept: Numbers that are held of each sample.
         passing: Numbers that are held of each sample while these are computed.
         of_pair: Numbers that are held of each pair of samples while they are multiplied.
     """
 
     leaf: str
+    size: int
     way: Way
     kept: int
     passing: int
     of_pair: int
+
+    @property
+    def alone(self) -> bool:
+        """Whether the leaf has gradients of its own to multiply."""
+        return self.way not in ("unused", "with its weights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,21 +76,27 @@ class Factored:
         program = backward_pass(f, params, X)
         return cls(program, leaves_of(program))
 
-    def routes(self, samples: tuple[int, ...]) -> list[Route]:
+    def routes(self, samples: tuple[int, ...], apart: bool = False) -> list[Route]:
         """Choose for every leaf the way that takes the fewest multiplications.
 
         Args:
             samples: How many inputs there are, on one side or on each of two.
+            apart: Whether each leaf is wanted by itself, so that no bias goes with its weights.
 
         Returns:
-            A route for each leaf, in the order of the parameters' leaves.
+            A route for each leaf, or slice of one, in the order of the parameters' leaves.
         """
-        return [_route(leaf, self.program.outputs, samples) for leaf in self.leaves]
+        found = [_route(leaf, self.program.outputs, samples) for leaf in self.leaves]
+        return (
+            found
+            if apart
+            else [_with_weights(*both, found, self.leaves) for both in zip(found, self.leaves, strict=True)]
+        )
 
 
 def _route(leaf: Leaf, k: int, samples: tuple[int, ...]) -> Route:
     if not leaf.uses:
-        return Route(leaf.name, "unused", 0, 0, 0)
+        return Route(leaf.name, leaf.size, "unused", 0, 0, 0)
     shape = _shape(leaf)
     if isinstance(shape, Shape):
         blocks, S, a, b = shape.blocks, shape.positions, shape.inside, shape.outside
@@ -90,15 +105,22 @@ def _route(leaf: Leaf, k: int, samples: tuple[int, ...]) -> Route:
         together = (sum(samples) * S + pairs * k) * k * blocks * a * b
         if apart <= together:
             pair = blocks * (S * S * (1 + k * k) if S > 1 else 1 + k * k)
-            return Route(leaf.name, "positions", factors, 0, pair)
-        return Route(leaf.name, "outer products", k * leaf.size, factors, k * k)
+            return Route(leaf.name, leaf.size, "positions", factors, 0, pair)
+        return Route(leaf.name, leaf.size, "outer products", k * leaf.size, factors, k * k)
     if shape == "lookup":
-        S, b = (
-            abstract(leaf.uses[0].factors[1]).size // abstract(leaf.gradient).shape[1],
-            abstract(leaf.gradient).shape[1],
-        )
-        return Route(leaf.name, "lookup", S * (1 + k * b), 0, S * S * (1 + k * k))
-    return Route(leaf.name, "gradient", k * leaf.size, 0, k * k)
+        b = leaf.shape[1]
+        S = abstract(leaf.uses[0].factors[1]).size // b
+        return Route(leaf.name, leaf.size, "lookup", S * (1 + k * b), 0, S * S * (1 + k * k))
+    return Route(leaf.name, leaf.size, "gradient", k * leaf.size, 0, k * k)
+
+
+def _with_weights(route: Route, leaf: Leaf, routes: list[Route], leaves: list[Leaf]) -> Route:
+    """The route of a bias, together with its weights where these act once and keep their factors."""
+    if leaf.weights is None or routes[leaf.weights].way != "positions":
+        return route
+    shape = _shape(leaves[leaf.weights])
+    fits = isinstance(shape, Shape) and shape.positions == shape.blocks == 1 and shape.outside == leaf.size
+    return Route(leaf.name, leaf.size, "with its weights", 0, 0, 0) if fits else route
 
 
 def _shape(leaf: Leaf) -> Shape | Literal["lookup"] | None:
@@ -152,7 +174,9 @@ def _axes(use: Use) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 
 @eqx.filter_jit
-def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, ...]) -> list[Gradients]:
+def gradients(
+    f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[int, ...], apart: bool = False
+) -> list[Gradients]:
     """The gradients of a batch by every leaf that counts, each in the form of its route.
 
     Args:
@@ -160,13 +184,17 @@ def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[i
         params: Its parameters.
         X: The batch.
         samples: How many inputs there are in all, on one side or on each of two, by which the routes are chosen.
+        apart: Whether each leaf is wanted by itself.
 
     Returns:
-        The gradients, leaf by leaf, without those that are unused.
+        The gradients, leaf by leaf, without those that are unused or go with others.
     """
     found = Factored.of(f, params, X)
-    program, chosen = found.program, found.routes(samples)
-    used = [(leaf, route.way) for leaf, route in zip(found.leaves, chosen, strict=True) if route.way != "unused"]
+    program, chosen = found.program, found.routes(samples, apart)
+    both = list(zip(found.leaves, chosen, strict=True))
+    beside = Counter(leaf.weights for leaf, route in both if route.way == "with its weights")
+    biases = [beside[place] for place, (_, route) in enumerate(both) if route.alone]
+    used = [(leaf, route.way) for leaf, route in both if route.alone]
     arguments = jax.tree.leaves(eqx.filter(params, eqx.is_inexact_array))
     basis = jnp.eye(program.outputs, dtype=program.dtype)
 
@@ -177,16 +205,16 @@ def gradients(f: Callable[..., Any], params: PyTree, X: PyTree, samples: tuple[i
         return jax.vmap(of_output, out_axes=[(None, 0)] * len(used))(basis)
 
     made = jax.vmap(of_sample)(jax.tree.leaves(X))
-    return [_finished(way, *pair) for (_, way), pair in zip(used, made, strict=True)]
+    return [_finished(way, *pair, ones) for (_, way), pair, ones in zip(used, made, biases, strict=True)]
 
 
-def _finished(way: Way, given: Array, back: Array) -> Gradients:
+def _finished(way: Way, given: Array, back: Array, biases: int) -> Gradients:
     if way == "gradient":
         return Whole(back.reshape(*back.shape[:2], -1))
     if way == "lookup":
         return Lookup(given, back)
     if way == "positions":
-        return Positions(given, back)
+        return Positions(given, back, biases)
     n, k = back.shape[:2]
     if given.shape[1] == 1:  # one block: a product of matrices a sample and output, whose operands stay in the cache
         made = jax.lax.map(
@@ -214,7 +242,7 @@ def _factors(program: Backward, used: Sequence[tuple[Leaf, Way]], arguments: Seq
     made: list[tuple[Any, Any]] = []
     for leaf, way in used:
         if way == "gradient":
-            made.append((jnp.zeros(()), jnp.ravel(value(leaf.gradient))))
+            made.append((jnp.zeros(()), sum(jnp.ravel(value(one)) for one in leaf.gradients)))
             continue
         pairs = [_pair(use, *map(value, use.factors)) for use in leaf.uses]
         scaled = [(given, _times(back, use, value)) for use, (given, back) in zip(leaf.uses, pairs, strict=True)]
@@ -263,19 +291,21 @@ def _patches(use: Use, given: Array, back: Array) -> tuple[Array, Array]:
     told = use.equation.params
     numbers, groups = told["dimension_numbers"], told["batch_group_count"]
     kernel = tuple(abstract(use.equation.outvars[0]).shape[axis] for axis in numbers.out_spec[2:])
-    given = given.transpose(numbers.lhs_spec[1], numbers.lhs_spec[0], *numbers.lhs_spec[2:])  # samples, channels, …
-    back = back.transpose(numbers.rhs_spec[1], numbers.rhs_spec[0], *numbers.rhs_spec[2:])
+    # Samples, space, channels: what lies together in memory for most, and then stays together in the patches.
+    given = given.transpose(numbers.lhs_spec[1], *numbers.lhs_spec[2:], numbers.lhs_spec[0])
+    back = back.transpose(numbers.rhs_spec[1], *numbers.rhs_spec[2:], numbers.rhs_spec[0])
     low = tuple(before for before, _ in told["padding"])
     steps = (told["rhs_dilation"], told["window_strides"], told["lhs_dilation"])
-    cut = _Cut(kernel, back.shape[2:], *steps, low)
+    cut = _Cut(kernel, back.shape[1:-1], *steps, low)
     patches = jnp.concatenate([cut.of(one) for one in given])
-    came_back = jnp.moveaxis(back, 1, -1).reshape(-1, back.shape[1])
-    return tuple(one.reshape(one.shape[0], groups, -1).swapaxes(0, 1) for one in (patches, came_back))  # type: ignore[return-value]
+    patches = jnp.moveaxis(patches.reshape(*patches.shape[:2], groups, -1), 2, 0)
+    came_back = jnp.moveaxis(back.reshape(-1, groups, back.shape[-1] // groups), 1, 0)
+    return patches.reshape(groups, patches.shape[1], -1), came_back
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """How patches are cut out of an image of channels × space."""
+    """How patches are cut out of an image of space × channels."""
 
     kernel: tuple[int, ...]
     positions: tuple[int, ...]
@@ -284,20 +314,17 @@ class _Cut:
     spread: tuple[int, ...]  # dilation of the image itself
     low: tuple[int, ...]  # padding before it
 
-    def of(self, image: Float[Array, "channels *space"]) -> Float[Array, "positions _"]:
+    def of(self, image: Float[Array, "*space channels"]) -> Float[Array, "positions points channels"]:
         """Every position's patch: all channels at all points of the kernel."""
         steps = list(zip(self.positions, self.strides, self.kernel, self.dilation, strict=True))
         reach = [(n - 1) * stride + (size - 1) * dilation + 1 for n, stride, size, dilation in steps]
-        wide = [(n - 1) * by + 1 for n, by in zip(image.shape[1:], self.spread, strict=True)]
+        wide = [(n - 1) * by + 1 for n, by in zip(image.shape[:-1], self.spread, strict=True)]
         high = [r - w - low for r, w, low in zip(reach, wide, self.low, strict=True)]
         padding = [(low, up, by - 1) for low, up, by in zip(self.low, high, self.spread, strict=True)]
-        image = jax.lax.pad(image, jnp.zeros((), image.dtype), [(0, 0, 0), *padding])
-        pieces = []
+        image = jax.lax.pad(image, jnp.zeros((), image.dtype), [*padding, (0, 0, 0)])
+        channels, pieces = image.shape[-1], []
         for point in np.ndindex(*self.kernel):
-            start = [0, *(at * dilation for at, dilation in zip(point, self.dilation, strict=True))]
-            stop = [
-                s + (n - 1) * stride + 1 for s, n, stride in zip(start[1:], self.positions, self.strides, strict=True)
-            ]
-            piece = jax.lax.slice(image, start, [len(image), *stop], [1, *self.strides])
-            pieces.append(piece.reshape(len(image), -1))
-        return jnp.stack(pieces, 1).reshape(len(image) * len(pieces), -1).T
+            start = [at * dilation for at, dilation in zip(point, self.dilation, strict=True)]
+            stop = [s + (n - 1) * stride + 1 for s, n, stride in zip(start, self.positions, self.strides, strict=True)]
+            pieces.append(jax.lax.slice(image, [*start, 0], [*stop, channels], [*self.strides, 1]))
+        return jnp.concatenate(pieces, axis=-1).reshape(-1, len(pieces), channels)

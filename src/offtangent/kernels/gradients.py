@@ -6,7 +6,8 @@ G_j = Σ_s h_s δ_{j,s}ᵀ, a matrix of a × b. Two samples' gradients have the 
     ⟨G_j, G'_l⟩ = Σ_{s,t} (h_s · h'_t)(δ_{j,s} · δ'_{l,t}),
 
 which takes S²(a + k²b) multiplications for all k² pairs of outputs, where forming the matrices first takes kSab for
-each sample and k²ab for each pair. A table's rows, looked up, have h_s · h'_t = 1 where both are the same row.
+each sample and k²ab for each pair. The bias of a layer that acts once has the gradient δ_j: it adds 1 to h · h'. A
+table's rows, looked up, have h_s · h'_t = 1 where both are the same row.
 """
 
 from typing import TypeAlias
@@ -43,6 +44,7 @@ class Positions(eqx.Module):
 
     inputs: Float[Array, "n blocks positions a"]
     cotangents: Float[Array, "n k blocks positions b"]
+    biases: int = eqx.field(static=True, default=0)  # leaves beside this one whose gradients are the cotangents
 
     def every_pair(self, other: "Positions") -> Float[Array, "nk ml"]:
         """⟨∂f_j(x), ∂f_l(x')⟩ for all outputs j and l, as a matrix of all pairs (sample, output)."""
@@ -55,7 +57,7 @@ class Positions(eqx.Module):
         m, outputs = other.cotangents.shape[:2]
         total = jnp.zeros(())
         for block in range(blocks):
-            meet = _matrix(self.inputs[:, block, 0], other.inputs[:, block, 0])
+            meet = _matrix(self.inputs[:, block, 0], other.inputs[:, block, 0]) + self.biases
             left, right = (one.cotangents[:, :, block, 0].reshape(-1, b) for one in (self, other))
             total = total + _pairs(_matrix(left, right).reshape(n, k, m, outputs) * meet[:, None, :, None])
         return total
@@ -68,7 +70,8 @@ class Positions(eqx.Module):
         total = jnp.zeros(())
         for block in range(self.inputs.shape[1]):
             left, right = (_flat(one.cotangents[:, :, block]) for one in (self, other))
-            total = total + _matrix(self.inputs[:, block, 0], other.inputs[:, block, 0]) * _matrix(left, right)
+            meet = _matrix(self.inputs[:, block, 0], other.inputs[:, block, 0]) + self.biases
+            total = total + meet * _matrix(left, right)
         return total
 
     def each_output(self, other: "Positions") -> Float[Array, "n m k"]:
@@ -77,7 +80,7 @@ class Positions(eqx.Module):
         return jnp.einsum("gnmst,nmkgst->nmk", self._meet(other), back, precision=HIGHEST)
 
     def _meet(self, other: "Positions") -> Float[Array, "blocks n m positions positions"]:
-        return jnp.einsum("ngsa,mgta->gnmst", self.inputs, other.inputs, precision=HIGHEST)
+        return jnp.einsum("ngsa,mgta->gnmst", self.inputs, other.inputs, precision=HIGHEST) + self.biases
 
 
 class Lookup(eqx.Module):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, runtime_checkable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,12 +21,14 @@ from offtangent._errors import InputError, a_kind
 from offtangent.kernels import solves
 from offtangent.kernels.angular import check_precision
 from offtangent.kernels.definiteness import check_diagonal, check_not_equal, check_ridge
+from offtangent.kernels.solvable import Shifted
 from offtangent.kernels.solves import Watch
 from offtangent.kernels.tilewise import OnDiagonal, Tilewise, dense_from_tiles
 from offtangent.kernels.trusting import trusted_diag
 from offtangent.linalg import Spectrum
 from offtangent.linalg.brackets import Bracket
 from offtangent.linalg.memory import memory_to_spare
+from offtangent.linalg.preconditioner import LowRank
 from offtangent.linalg.solution import Solution
 from offtangent.linalg.tiles import SymmetricTiles, check_length
 
@@ -45,16 +46,6 @@ class Kernel(Protocol):
     def exact(
         self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None, /
     ) -> Float[np.ndarray, "p q"]: ...
-
-
-class Shifted(eqx.Module):
-    """tiles + ridge·I, a pytree with `@`: what a jitted function should be handed."""
-
-    tiles: SymmetricTiles
-    ridge: Float[Array, ""]
-
-    def __matmul__(self, v: Float[Array, "n *c"]) -> Float[Array, "n *c"]:
-        return self.tiles @ v + self.ridge * v
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -228,6 +219,14 @@ class Gram:
         matrix = dense_from_tiles(self.kernel, self.X, self.precision, dtype)
         matrix[np.diag_indices_from(matrix)] = self.diag()
         return matrix
+
+    def product(self, x: Float[np.ndarray, "n c"], watch: Watch | None = None) -> Float[np.ndarray, "n c"]:
+        """H x in float64, streamed over tiles of which none is kept. Time O(n²(d/2 + 4c))."""
+        return solves.exact_product(self, x, watch)[0]
+
+    def preconditioner(self, watch: Watch | None = None) -> LowRank:
+        """A likeness of H of low rank plus a shift, by which conjugate gradients go faster."""
+        return solves.precondition(self, watch)
 
     def diag(self) -> Float[np.ndarray, "n"]:
         """The diagonal, in float64. Time O(nd) for the first call, whose result is kept."""

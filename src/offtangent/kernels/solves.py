@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,6 +32,7 @@ from offtangent.linalg.tiles import group
 
 if TYPE_CHECKING:
     from offtangent.kernels.gram import Gram
+    from offtangent.kernels.solvable import Solvable
 
 # Up to here a Cholesky factorisation in float64, n³/3, beats a pass in float32, a hundred products and two passes in
 # float64: MNIST's first 7500 take 20 s on two cores, and 15 000 by iteration 31 s (benchmarks/mnist.py).
@@ -63,7 +65,7 @@ def exact_matrix(kernel: Any, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, 
     return matrix
 
 
-def choose(H: "Gram", method: str | None) -> str:
+def choose(H: "Solvable", method: str | None) -> str:
     """Cholesky where the dense matrix and its factor fit into free memory and n is moderate."""
     if method not in (None, "cholesky", "conjugate gradients"):
         raise InputError(f"method={method!r}: it is 'cholesky', 'conjugate gradients', or None to choose by size.")
@@ -86,7 +88,7 @@ def exact_product(H: "Gram", x: Float[np.ndarray, "n c"], watch: Watch | None) -
 class Iteration:
     """Conjugate gradients on tiles in float32, corrected in float64 as often as it takes."""
 
-    def __init__(self, H: "Gram", watch: Watch | None) -> None:
+    def __init__(self, H: "Solvable", watch: Watch | None) -> None:
         self.H, self.watch = H, watch
         largest = float(H.diag().max())
         if not 1 / RANGE <= largest <= RANGE:
@@ -96,7 +98,7 @@ class Iteration:
             )
         self.tell("computing tiles")
         self.operator = H.operator(np.float32)
-        self.preconditioner = precondition(H, watch)
+        self.preconditioner = H.preconditioner(watch)
         self.iterations, self.ritz = 0, np.inf
 
     def tell(self, text: str) -> None:
@@ -159,7 +161,7 @@ def _columns(block: Tilewise, rows: Any, at: Array) -> Array:
     return block(rows, group(rows, at))
 
 
-def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
+def solve(H: "Solvable", b: Any, tolerance: float, method: str | None, watch: Watch | None) -> Solution:
     """(K + ridge·I)⁻¹b of a Gram matrix, by Cholesky or conjugate gradients corrected with products in float64."""
     columns, shape = right_sides(b, len(H)), np.shape(b)
     if choose(H, method) == "cholesky":
@@ -173,7 +175,7 @@ def solve(H: "Gram", b: Any, tolerance: float, method: str | None, watch: Watch 
     x, r, reached = np.zeros_like(columns), columns, 1.0
     for _ in range(PASSES):
         step, _ = run.correct(r, tolerance / reached / 2)
-        product, _ = exact_product(H, x + step, watch)
+        product = H.product(x + step, watch)
         now = _worst(columns - product, columns)
         if not now < reached:  # NaN too
             break
@@ -268,8 +270,8 @@ def proven_floor(H: "Gram", watch: Watch | None) -> Floor:
     return Floor(0.0, False, "nothing")
 
 
-def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch: Watch | None) -> Spectrum:
-    """The eigenpairs of a Gram matrix, all or k of them, through the dense matrix or Lanczos on tiles."""
+def eigh(H: "Solvable", k: int | None, which: Literal["largest", "smallest"], watch: Watch | None) -> Spectrum:
+    """All eigenpairs of a Gram matrix, or k of them, through the dense matrix or by Lanczos."""
     n = len(H)
     if k is not None and not 1 <= k <= n:
         raise InputError(f"k={k}: a matrix of size {n} has between 1 and {n} eigenpairs.")
@@ -289,10 +291,10 @@ def eigh(H: "Gram", k: int | None, which: Literal["largest", "smallest"], watch:
         forward = _counted(n, lambda v: np.asarray(_product(operator, jnp.asarray(v, jnp.float32))), watch, "Lanczos")
         _, vectors = scipy.sparse.linalg.eigsh(forward, k=k, which="LA", tol=1e-5, v0=start)
     vectors, _ = np.linalg.qr(np.asarray(vectors, np.float64))
-    return Spectrum.refined(vectors, exact_product(H, vectors, watch)[0], which=which)
+    return Spectrum.refined(vectors, H.product(vectors, watch), which=which)
 
 
-@jax.jit
+@eqx.filter_jit
 def _product(operator: Any, v: Array) -> Array:
     return operator @ v
 

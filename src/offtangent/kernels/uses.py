@@ -6,6 +6,7 @@ only moves numbers about, and over scalar factors, one comes to that product: of
 convolution, or a scatter into the rows of a table. Anything else is kept as the gradient itself.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from jax.extend.core import Literal as Constant
 from offtangent.kernels.backward import Atom, Backward, Loop, abstract, depending, depending_in_loop, parts
 
 Kind: TypeAlias = Literal["product", "convolution", "lookup", "whole", "carried"]
+
+Box: TypeAlias = tuple[tuple[int, int], ...]  # of a slice: where it begins and ends along each axis
 
 MOVES = frozenset(("transpose", "reshape", "squeeze", "expand_dims", "copy", "copy_p"))
 
@@ -46,33 +49,61 @@ class Use:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A leaf of the parameters: its name, the variable of its gradient, and the uses that add up to it."""
+    """A leaf of the parameters, or a slice of one that is used by itself, as the row of a bias below its weights.
+
+    Attributes:
+        name: The leaf's name among the parameters.
+        gradients: The variables that add up to its gradient.
+        uses: The uses that add up to it.
+        weights: Of a bias, where among the leaves its weights are: what came back to them is its gradient.
+    """
 
     name: str
-    gradient: Atom
+    gradients: tuple[Atom, ...]
     uses: tuple[Use, ...]
+    weights: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its gradient."""
+        return tuple(abstract(self.gradients[0]).shape)
 
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return math.prod(abstract(self.gradient).shape)
+        return math.prod(self.shape)
 
 
 def leaves_of(program: Backward) -> list[Leaf]:
     """Every leaf of the parameters with its uses; one that the outputs do not depend on has none.
 
+    A leaf of which several slices without common entries are used is taken apart: inner products of its gradients are
+    the sums of theirs.
+
     Args:
         program: The backward pass of one sample.
 
     Returns:
-        The leaves, in the order of the program's outputs.
+        The leaves, or their slices, in the order of the program's outputs.
     """
     jaxpr = program.jaxpr
     linear = depending(jaxpr, [True] + [False] * (len(jaxpr.invars) - 1))
     walk = _Walk(jaxpr, linear)
-    return [
-        Leaf(name, gradient, tuple(walk.uses(gradient)))
+    found = [
+        Leaf(name, variables, tuple(use for one in variables for use in walk.uses(one)))
         for name, gradient in zip(program.names, jaxpr.outvars, strict=True)
+        for variables in walk.slices(gradient)
+    ]
+    came_back = {
+        walk.origin(leaf.uses[0].factors[1]): place
+        for place, leaf in reversed(list(enumerate(found)))
+        if len(leaf.uses) == 1 and leaf.uses[0].kind == "product" and not leaf.uses[0].scales and not leaf.uses[0].loop
+    }
+    return [
+        replace(leaf, weights=came_back.get(walk.origin(leaf.gradients[0])))
+        if [use.kind for use in leaf.uses] == ["whole"] and len(leaf.gradients) == 1
+        else leaf
+        for leaf in found
     ]
 
 
@@ -85,6 +116,41 @@ class _Walk:
 
     def is_linear(self, atom: Atom) -> bool:
         return not isinstance(atom, Constant) and atom in self.linear
+
+    def origin(self, atom: Atom) -> Atom:
+        """The variable whose entries, in another order or shape, are those of this one."""
+        equation = None if isinstance(atom, Constant) else self.maker.get(atom)
+        if equation is None or equation.primitive.name not in (*MOVES, "broadcast_in_dim", "reduce_sum"):
+            return atom
+        before = abstract(equation.invars[0])
+        same = before.size == abstract(atom).size and before.dtype == abstract(atom).dtype
+        return self.origin(equation.invars[0]) if same else atom
+
+    def slices(self, gradient: Atom) -> list[tuple[Atom, ...]]:
+        """The gradients of a leaf's slices where it is used in slices that are the same or have nothing in common."""
+        found: dict[Box, list[Atom]] = {}
+        for box, variable in self._addends(gradient):
+            found.setdefault(box, []).append(variable)
+        if any(_meet(*pair) for pair in itertools.combinations(found, 2)):
+            return [(gradient,)]
+        return [tuple(variables) for variables in found.values()]
+
+    def _addends(self, atom: Atom) -> Iterator[tuple["Box", Atom]]:
+        """What adds up to a gradient, with the slice that each fills: zeros around what came from one are left out."""
+        equation = None if isinstance(atom, Constant) else self.maker.get(atom)
+        if equation is not None and equation.primitive.name == "add_any":
+            for one in equation.invars:
+                yield from self._addends(one)
+            return
+        shape = abstract(atom).shape
+        if equation is not None and equation.primitive.name == "pad":
+            inside, around = equation.invars
+            edges = equation.params["padding_config"]
+            plain = all(low >= 0 and high >= 0 and between == 0 for low, high, between in edges)
+            if plain and isinstance(around, Constant) and not np.any(around.val):
+                yield tuple((int(low), int(n - high)) for n, (low, high, _) in zip(shape, edges, strict=True)), inside
+                return
+        yield tuple((0, n) for n in shape), atom
 
     def uses(self, atom: Atom) -> Iterator[Use]:
         """The uses whose sum is this variable, none if it is zero."""
@@ -107,6 +173,8 @@ class _Walk:
             return [use for one in inputs for use in self.uses(one)]
         if name == "broadcast_in_dim" and isinstance(inputs[0], Constant) and not np.any(inputs[0].val):
             return []
+        if name == "broadcast_in_dim" and abstract(inputs[0]).size == math.prod(shape):
+            return [replace(use, moves=(*use.moves, ("reshape", shape, None))) for use in self.uses(inputs[0])]
         if name in MOVES or (name == "convert_element_type" and abstract(atom).dtype == abstract(inputs[0]).dtype):
             move = (name, shape, equation.params.get("permutation"))
             return [replace(use, moves=(*use.moves, move)) for use in self.uses(inputs[0])]
@@ -177,6 +245,11 @@ class _Walk:
         if not all(_can_leave(use) and use.kind == "product" for use in own):
             return None
         return [*self.uses(equation.invars[start]), *(replace(use, loop=equation) for use in own)]
+
+
+def _meet(one: Box, other: Box) -> bool:
+    """Whether two slices have an entry in common."""
+    return all(max(a, c) < min(b, d) for (a, b), (c, d) in zip(one, other, strict=True))
 
 
 def _can_leave(use: Use) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from offtangent.linalg import memory as memory
     from offtangent.linalg import preconditioner as preconditioner
     from offtangent.linalg import solution as solution
+    from offtangent.linalg import stochastic as stochastic
     from offtangent.linalg import stream as stream
     from offtangent.linalg import tiles as tiles
     from offtangent.linalg.spectrum import Spectrum as Spectrum

@@ -108,7 +108,7 @@ def test_the_tangent_kernel_gives_the_regression_on_all_derivatives():
     X, Y = problem.rows("train")
     net = _methods.network("3resnet", problem.function, 6, key=jax.random.key(0))
     start, ridge = np.asarray(net(net.origin, jnp.asarray(X, jnp.float32)), float), 3.0
-    K = _methods._matrix(_methods.layered_ntk(net, net.origin, X)).astype(float)
+    K = _methods._matrix(_methods.empirical_ntk(net, net.origin, X).dense()).astype(float)
     by_kernel = K @ np.linalg.solve(K + ridge * np.eye(len(K)), (Y - start).ravel())
     jacobian = jax.jit(jax.jacobian(lambda params: net(params, jnp.asarray(X, jnp.float32)).ravel()))(net.origin)
     J = np.concatenate([np.asarray(leaf, float).reshape(len(K), -1) for leaf in jacobian], axis=1)

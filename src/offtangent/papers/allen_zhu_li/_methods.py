@@ -19,8 +19,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from offtangent.data.hierarchy import Hierarchy, Parities, parity_hierarchy
-from offtangent.kernels import empirical_conjugate
-from offtangent.kernels.layered import layered_ntk
+from offtangent.kernels import empirical_conjugate, empirical_ntk
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.networks import FullyConnected, ResNet
 from offtangent.networks.resnet import Hidden
@@ -269,7 +268,7 @@ def regress(name: str, kind: str, problem: Problem, *, width: int) -> dict[str, 
             K, across, further = (empirical_conjugate(net.features, net.origin, *pair) for pair in pairs)
             at_start = [np.zeros_like(one) for one in (Y, to_choose, to_test)]
         else:
-            K, across, further = (_matrix(layered_ntk(net, net.origin, *pair)) for pair in pairs)
+            K, across, further = (_matrix(empirical_ntk(net, net.origin, *pair).dense()) for pair in pairs)
             at_start = [np.asarray(net(net.origin, jnp.asarray(one, jnp.float32)), float) for one in (X, C, T)]
     columns = Y.shape[1] if kind == " (last)" else 1
     wanted, chooses = ((y - f).reshape(-1, columns) for y, f in zip((Y, to_choose), at_start, strict=False))

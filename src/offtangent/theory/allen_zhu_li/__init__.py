@@ -26,7 +26,7 @@ be computed, V-C for what can be verified, X-C for the paper's experiments.
     C10    Section 6: out₁                                            networks.ResNet.first
     C2     Section 6: its initialisation                              networks.ResNet.theory
     C4     Figure 2: the fully connected networks, 2layer and 3layer  networks.FullyConnected
-    C4     Figure 2: (NTK), the tangent kernel of the hidden weights  kernels.layered.layered_ntk
+    C4     Figure 2: (NTK), the tangent kernel of the hidden weights  kernels.empirical_ntk
     C4     Figure 2: (last), the conjugate kernel                     kernels.empirical_conjugate
     C6     Figure 2: its target                                       data.hierarchy.parity_hierarchy
     X-C1   Figure 2: nine methods                                     allen_zhu_li/fig2
