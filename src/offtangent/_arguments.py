@@ -12,8 +12,8 @@ def check_function(name: str, value: object, of: str) -> None:
     require(callable(value), f"{name} is {a_kind(value)}: expected a function {of}.")
 
 
-def check_kind(name: str, value: object, kind: type, such: str) -> None:
-    """Refuse what is no object of this class; `such` says what makes one."""
+def check_kind(name: str, value: object, kind: type | tuple[type, ...], such: str) -> None:
+    """Refuse what is no object of this class, or of one of these; `such` says what makes one."""
     require(isinstance(value, kind), f"{name} is {a_kind(value)}: expected one of {such}.")
 
 
