@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-FILE = '''
+FILE = """
 import jax, jax.numpy as jnp
 import offtangent as ot
 
@@ -21,7 +21,7 @@ def training():
     X = jax.random.normal(keys[2], (30, 3))
     y = (X[:, 0] > 0).astype(int)
     return ot.regime.Training(f, points, X[:20], y[:20], X_test=X[20:], y_test=y[20:], steps=[0, 1, 5])
-'''
+"""
 
 
 def offtangent(*words):

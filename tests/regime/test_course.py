@@ -124,7 +124,7 @@ def test_infinite_numbers_survive_json():
     start = {"in": jnp.zeros((3, 5)), "out": jnp.ones((5, 3))}
     found = follow(Training(f, [start, points()[1]], X)).last
     assert found.movements[0].relative == float("inf")
-    assert Regime.read(json.loads(json.dumps(found.summary()))) .summary() == found.summary()
+    assert Regime.read(json.loads(json.dumps(found.summary()))).summary() == found.summary()
     assert Regime.read(json.loads(json.dumps(found.summary()))).movements == found.movements
 
 

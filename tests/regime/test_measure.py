@@ -14,8 +14,8 @@ from offtangent._errors import InputError
 from offtangent.kernels import empirical_ntk
 from offtangent.networks import TwoLayer
 from offtangent.regime import measure_regime
-from offtangent.regime.answers import answers
 from offtangent.regime.page import regime_figures, regime_page
+from offtangent.regime.words import answers
 from offtangent.report.page import render
 
 X = jax.random.normal(jax.random.key(1), (12, 4))
@@ -95,7 +95,9 @@ def test_the_page_and_the_summary_say_it_all(moved):
     assert json.loads(json.dumps(found.summary()))["carried_by"] == found.carried_by
     assert len(answers(found)) == 6
     assert "the first, that of its tangent kernel" in page
-    second = dict(answers(replace(found, left=(found.change, 0.0, 0.0), intervals=((0.9, 1.1), (0.0, 0.0), (0.0, 0.0)))))
+    second = dict(
+        answers(replace(found, left=(found.change, 0.0, 0.0), intervals=((0.9, 1.1), (0.0, 0.0), (0.0, 0.0))))
+    )
     assert "the second, which with those below leaves" in second["Which order carries it?"]
     assert second["Is it lazy?"].startswith("no")
 

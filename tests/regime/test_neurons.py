@@ -26,7 +26,11 @@ def of_unit(f, params, x, count):
 @pytest.mark.parametrize("layout", ["columns", "rows", "conv", "conv_first", "heads"])
 def test_neurons_are_the_units_that_depend_on_a_weight(layout):
     key = jax.random.key(0)
-    x = jax.random.normal(key, (3, 4)) if layout in ("columns", "rows", "heads") else jax.random.normal(key, (2, 5, 5, 4))
+    x = (
+        jax.random.normal(key, (3, 4))
+        if layout in ("columns", "rows", "heads")
+        else jax.random.normal(key, (2, 5, 5, 4))
+    )
     numbers = {"conv": ("NHWC", "HWIO", "NHWC"), "conv_first": ("NHWC", "OIHW", "NHWC")}
 
     def units(W, x):

@@ -139,4 +139,3 @@ def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
         out.print(f"Spectrum, complexity and training are those of {found.rows} random rows.")
     if page:
         out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
-

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
-    from offtangent.regime import answers as answers
     from offtangent.regime import command as command
     from offtangent.regime import course as course
     from offtangent.regime import course_page as course_page
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from offtangent.regime import page as page
     from offtangent.regime import pytorch as pytorch
     from offtangent.regime import scores as scores
+    from offtangent.regime import words as words
     from offtangent.regime.measure import measure_regime as measure_regime
     from offtangent.regime.training import Training as Training
 

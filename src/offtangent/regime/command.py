@@ -95,7 +95,7 @@ def _write(found: "Course", source: Path, folder: Path) -> Path | None:
 
 
 def _print(found: "Course", source: Path, page: Path | None) -> None:
-    from offtangent.regime.answers import answers
+    from offtangent.regime.words import answers
 
     last = found.last
     outputs = "1 output" if last.outputs == 1 else f"{last.outputs} outputs"

@@ -10,7 +10,9 @@ import equinox as eqx
 import xarray as xr
 from jaxtyping import PyTree
 
-from offtangent._checks import check_count
+from offtangent._arguments import check_kind
+from offtangent._checks import check_count, require
+from offtangent._errors import a_kind
 from offtangent.kernels.blocks import take
 from offtangent.lab.codec import encode
 from offtangent.lab.fingerprints import fingerprint as of_code
@@ -19,6 +21,7 @@ from offtangent.regime.measure import Start
 from offtangent.regime.measured import Regime
 from offtangent.regime.pytorch import translated
 from offtangent.regime.training import Training
+from offtangent.taylor.checks import check_order
 from offtangent.training.checkpoint import fingerprint as of_arrays
 
 Watch = Callable[[str], None]
@@ -80,7 +83,14 @@ def follow(
     >>> [round(one.shares[0], 2) for one in follow(run).regimes]  # of e − 1 and e² − 1
     [0.58, 0.31]
     """
+    check_kind("training", training, Training, "what regime.Training(...) gives")
     check_count("samples", samples)
+    check_count("seed", seed, least=0)
+    check_order(order)
+    require(callable(watch), f"watch is {a_kind(watch)}: expected a function of a text.")
+    require(folder is None or isinstance(folder, Path), f"folder is {a_kind(folder)}: expected a pathlib.Path.")
+    if memory is not None:
+        check_count("memory", memory)
     some = translated(training).drawn(samples, seed=seed)
     held_out = None if some.X_test is None else (some.X_test, some.y_test)
     start = Start(some.f, some.checkpoints[0], some.X, some.y, held_out=held_out, order=order, loss=some.loss)

@@ -22,7 +22,7 @@ def course_figures(found: Course) -> list[Figure]:
     """
     check_kind("found", found, Course, "what follow(...) gives")
     at = np.array([float(name) for name in found.names])
-    log = bool(at.min() > 0) and at.max() > 20 * at.min()
+    log = bool(at.min() > 0 and at.max() > 20 * at.min())
     figures = [_left(found, at, log), _turned(found, at, log)]
     return figures if found.last.alignment is None else [*figures, _aligned(found, at, log)]
 

@@ -12,7 +12,9 @@ from offtangent.lab.questions import asking
 from offtangent.regime.pytorch import is_module
 from offtangent.regime.training import Training
 
-HINT = "It takes nothing and returns offtangent.regime.Training(f, [params0, ..., params], X, y); docs/regime.md shows one."
+HINT = (
+    "It takes nothing and returns offtangent.regime.Training(f, [params0, ..., params], X, y); docs/regime.md has one."
+)
 
 
 def read_training(path: Path, states: Sequence[Path] = (), *, torch: bool = False) -> Training:
@@ -29,6 +31,7 @@ def read_training(path: Path, states: Sequence[Path] = (), *, torch: bool = Fals
     Raises:
         InputError: If there is no such file or function, if they fail, or give something else.
     """
+    require(isinstance(path, Path), f"path is {a_kind(path)}: expected a pathlib.Path.")
     require(path.suffix == ".py", f"{path} is no Python file: expected one whose name ends in .py.")
     path = path.resolve()
     if not os.path.isfile(path):  # unlike Path.is_file, it has an answer for every name

@@ -26,9 +26,9 @@ from offtangent.regime.kernel import KernelAt, centred, layers, turned
 from offtangent.regime.measured import LEAVES, Regime, bootstrap
 from offtangent.regime.movement import movements
 from offtangent.regime.neurons import Neurons, neurons_of
-from offtangent.regime.scores import Prediction, Scoring
+from offtangent.regime.scores import LOSSES, Prediction, Scoring
 from offtangent.taylor import expand
-from offtangent.taylor.checks import check_function, check_like, check_order, check_outputs
+from offtangent.taylor.checks import check_function, check_like, check_order, check_outputs, check_some
 from offtangent.taylor.expansion import TaylorModel
 
 BATCH = 256  # samples that go through the network together
@@ -111,6 +111,9 @@ class Start:
         check_order(self.order)
         require(self.order >= 1, f"order={self.order}: at least the first order is measured.")
         check_function(self.f)
+        check_some(self.params0)
+        check_finite(self.params0, "The parameters to expand around")
+        require(self.loss in (None, *LOSSES), f"loss={self.loss!r} is none of {', '.join(LOSSES)}.")
         _check_samples(self.X, "X")
         check_outputs(self.f, self.params0, self.X)
         if self.y is not None:

@@ -68,9 +68,7 @@ class Regime:
         """Whether `carried_by` would be the same at both ends of every interval that decides it."""
         order = self.carried_by
         decisive = self.intervals if order is None else self.intervals[:order]
-        return all(
-            low > LEAVES or (high <= LEAVES and at == order) for at, (low, high) in enumerate(decisive, start=1)
-        )
+        return all(low > LEAVES or (high <= LEAVES and at == order) for at, (low, high) in enumerate(decisive, start=1))
 
     @property
     def alignment(self) -> tuple[float, float] | None:

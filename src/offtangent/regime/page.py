@@ -7,10 +7,10 @@ import numpy as np
 from offtangent._arguments import check_kind
 from offtangent._checks import require
 from offtangent._errors import a_kind
-from offtangent.regime.answers import answers, ordinal
 from offtangent.regime.course import Course
 from offtangent.regime.course_page import course_figures
 from offtangent.regime.measured import LEAVES, Regime
+from offtangent.regime.words import answers, ordinal
 from offtangent.report.axes import style
 from offtangent.report.figures import Figure, line, new_plot, points
 from offtangent.report.page import Cell, Note, Page, Section, Table

@@ -6,7 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from offtangent._checks import require
 from offtangent._errors import a_kind
@@ -22,17 +25,42 @@ def is_module(f: Any) -> bool:
 def translated(training: Training) -> Training:
     """Make a training of a PyTorch module, with its state dicts, one of JAX; another is returned as it is.
 
-    Buffers, such as the running statistics of batch norm, are those of the last checkpoint at every one.
-    """
-    if not is_module(training.f):
-        return training
-    from offtangent.interop import from_torch
-    from offtangent.interop.states import load_state, parameters_of
+    Buffers and frozen parameters, such as the running statistics of batch norm, are those of the last checkpoint at
+    every one: the network has to be one function of its parameters.
 
-    states = [load_state(one) if isinstance(one, str | Path) else one for one in training.checkpoints]
-    for number, state in enumerate(states):
+    Args:
+        training: What a user handed in.
+
+    Returns:
+        The same training with a function of JAX, its parameters, and arrays.
+    """
+    if not is_module(training.f) or not training.checkpoints:
+        return training
+    import torch
+
+    from offtangent.interop import from_torch
+    from offtangent.interop.states import read_state
+
+    X, X_test = _arrays(training.X), _arrays(training.X_test)
+    few = jax.tree.map(lambda leaf: torch.as_tensor(np.array(leaf[:2])), X)
+    f, _ = from_torch(training.f, few)
+    states = []
+    for number, state in enumerate(training.checkpoints):
         require(
-            isinstance(state, Mapping),
+            isinstance(state, str | Path | Mapping),
             f"Checkpoint {number} is {a_kind(state)}: expected a state dict of the module, or the name of its file.",
         )
-    return training
+        states.append(read_state(f, state))
+    y, y_test = _arrays(training.y), _arrays(training.y_test)
+    params = [one for _, one in states]
+    return replace(training, f=states[-1][0], checkpoints=params, X=X, y=y, X_test=X_test, y_test=y_test)
+
+
+def _arrays(tree: PyTree) -> PyTree:
+    """Tensors as arrays; all else as it is."""
+    import torch
+
+    def array(leaf: Any) -> Any:
+        return leaf.detach().cpu().numpy() if isinstance(leaf, torch.Tensor) else jnp.asarray(leaf)
+
+    return None if tree is None else jax.tree.map(array, tree)

@@ -13,6 +13,7 @@ from offtangent._checks import check_count, require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.blocks import length
 from offtangent.regime.scores import LOSSES
+from offtangent.taylor.checks import check_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,8 @@ class Training:
 
     Attributes:
         f: The network, a function f(params, X) of a batch, whose outputs have one row for each input.
-        checkpoints: A list of its parameters, from the initial to the trained ones: two pytrees at least. None where the command
-            line names their files.
+        checkpoints: A list of its parameters, from the initial to the trained ones: two pytrees at least. It is empty
+            where the command line names their files.
         X: Inputs it was trained on, an array or a pytree of arrays whose first axis counts samples.
         y: Their labels, or None; whole numbers for classes.
         X_test: Inputs it was not trained on, or None.
@@ -45,28 +46,26 @@ class Training:
     loss: str | None = None
 
     def __post_init__(self) -> None:
+        check_function(self.f)
         require(
             isinstance(self.checkpoints, Sequence) and not isinstance(self.checkpoints, str | bytes),
             f"checkpoints is {a_kind(self.checkpoints)}: expected a list of parameters, [params0, …, params].",
         )
         require(
             len(self.checkpoints) != 1,
-            f"checkpoints has one entry: expected two at least, the parameters before training and those "
+            "checkpoints has one entry: expected two at least, the parameters before training and those "
             "after, [params0, params].",
         )
-        require(
-            self.steps is None or len(self.steps) == len(self.checkpoints),
-            f"steps has {len(self.steps or ())} entries for {len(self.checkpoints)} checkpoints: expected one for each, "
-            "the first for the initial parameters.",
-        )
+        if self.steps is not None:
+            _check_steps(self.steps, len(self.checkpoints))
         require(
             (self.X_test is None) == (self.y_test is None),
             "X_test and y_test go together: held-out inputs with their labels.",
         )
         require(self.loss in (None, *LOSSES), f"loss={self.loss!r} is none of {', '.join(LOSSES)}.")
-        for name, X, y in (("", self.X, self.y), ("_test", self.X_test, self.y_test)):
-            if X is not None:
-                _check_sizes(name, X, y)
+        _check_sizes("", self.X, self.y)
+        if self.X_test is not None:
+            _check_sizes("_test", self.X_test, self.y_test)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,6 +97,19 @@ class Training:
         return replace(self, X=X, y=y, X_test=X_test, y_test=y_test)
 
 
+def _check_steps(steps: Any, count: int) -> None:
+    try:
+        numbers = [float(step) for step in steps]
+    except (TypeError, ValueError):
+        raise InputError(f"steps is {steps!r}: expected a number for each checkpoint, [0, 100, 1000], say.") from None
+    require(np.isfinite(numbers).all(), f"steps={list(steps)}: expected finite numbers.")
+    require(
+        len(numbers) == count or count == 0,
+        f"steps has {len(numbers)} entries for {count} checkpoints: expected one for each of them, the first for the "
+        "initial parameters.",
+    )
+
+
 def _check_sizes(name: str, X: PyTree, y: Any) -> None:
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(X)]
     require(
@@ -123,4 +135,3 @@ def _some(X: PyTree, y: Any, samples: int, rng: np.random.Generator) -> tuple[Py
         return jax.tree.map(jnp.asarray, X), None if y is None else np.asarray(y)
     rows = np.sort(rng.choice(n, samples, replace=False))
     return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[rows]), X), None if y is None else np.asarray(y)[rows]
-
