@@ -83,6 +83,10 @@ def room_of(path: Path) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The rooms with the longest files come first, so that no core is left waiting for one of them in the end."""
+    if importlib.util.find_spec("torch") is None:
+        for item in items:
+            if isinstance(item, pytest.DoctestItem) and room_of(item.path) == "interop":
+                item.add_marker(pytest.mark.skip(reason="PyTorch is not installed: pip install 'offtangent[torch]'"))
     first = ("papers", "lab", "tests", "training")
     items.sort(key=lambda item: first.index(room) if (room := room_of(item.path)) in first else len(first))
 

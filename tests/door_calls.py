@@ -357,7 +357,8 @@ def of_labels_and_regime(folder: Path) -> dict[str, Words]:
     source.write_text(
         "import numpy as np\nimport offtangent as ot\ndef training(): return ot.regime.Training(abs, [], np.eye(2))\n"
     )
-    held_out = Arg((single, y), {"an int": 3, "one": (single,), "few labels": (single, y[:3])}).saying("held_out|held-out")
+    held_out = Arg((single, y), {"an int": 3, "one": (single,), "few labels": (single, y[:3])})
+    held_out = held_out.saying("held_out|held-out")
     labelled = array(y).but("none", "one axis more").saying("y|labels")
     levels, facts = np.array([1.0, 0.5]), Arg({"a": "b"}, {"an int": 3, "text": "abc"})
     below = number(0.0, negative=-1.0, infinite=np.inf)

@@ -1,5 +1,6 @@
 """What the documentation shows is run as it stands."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,15 @@ def test_the_guide_to_hierarchy_runs_and_its_kernel_errs_by_more_than_the_certif
     np.testing.assert_allclose(names["affine"], by_jacobians, rtol=1e-3, atol=1e-3 * by_jacobians.max())
     assert len(names["swept"].rates) > 2
     assert names["swept"].inside
+
+
+def test_the_list_of_misprints_has_all_that_the_shipped_records_refute_and_no_others() -> None:
+    claims = json.loads((ROOT / "tests" / "golden" / "claims.json").read_text())
+    refuted = {
+        (claim["experiment"], claim["source"].removesuffix(", as printed"))
+        for claim in claims
+        if claim["verdict"] == "refuted as printed"
+    }
+    listed = re.findall(r"^- \*\*`(.*?)`, (.*?)\.\*\*", (ROOT / "docs" / "misprints.md").read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == refuted

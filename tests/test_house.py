@@ -15,7 +15,7 @@ import offtangent
 PACKAGE = Path(offtangent.__file__).parent
 # DESIGN's list: a room imports only from those before it.
 ORDER = ["special", "report", "linalg", "data", "networks", "taylor", "kernels", "theory", "training", "labels"]
-ORDER += ["estimators", "lab", "regime", "papers", "cli"]
+ORDER += ["interop", "estimators", "lab", "regime", "papers", "cli"]
 FILES = sorted(PACKAGE.rglob("*.py"))
 PAPERS = ("allen_zhu_li", "arora", "bai_lee", "ge_wang_zhao", "nichani")
 # Experiments that are not yet cut along their questions: reports that stand apart, laid out by hand.
@@ -131,7 +131,10 @@ def test_only_public_jax_is_used(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "room",
-    ["offtangent", *(f"offtangent.{room}" for room in ("data", "kernels", "lab", "labels", "report", "theory", "cli"))],
+    [
+        "offtangent",
+        *(f"offtangent.{room}" for room in ("data", "interop", "kernels", "lab", "labels", "report", "theory", "cli")),
+    ],
 )
 def test_these_load_without_jax(room: str) -> None:
     """`import offtangent` costs next to nothing, and a worker can set its environment before JAX is there."""

@@ -12,6 +12,7 @@ The rooms load when they are first used, so ``import offtangent`` costs next to 
     theory      what the papers prove, a room for each
     training    one loop over optax
     labels      a user's labels, analysed
+    interop     other people's networks: PyTorch
     regime      a trained network measured
     estimators  scikit-learn faces
     lab         experiments: cells, executors, the store, claims
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from offtangent import (
         data,
         estimators,
+        interop,
         kernels,
         lab,
         labels,
@@ -55,6 +57,7 @@ ROOMS = (
     "theory",
     "training",
     "labels",
+    "interop",
     "regime",
     "estimators",
     "lab",
@@ -64,6 +67,7 @@ ROOMS = (
 __all__ = [
     "data",
     "estimators",
+    "interop",
     "kernels",
     "lab",
     "labels",

@@ -1,15 +1,27 @@
 """What an argument must be: a function, an object of one class, a positive number. `_checks` looks at arrays."""
 
 import math
+import sys
 from typing import Any
 
 from offtangent._checks import check_real, require
-from offtangent._errors import a_kind
+from offtangent._errors import InputError, a_kind
 
 
 def check_function(name: str, value: object, of: str) -> None:
     """Refuse what is no function; `of` says of what it should be one."""
+    check_no_torch(name, value)
     require(callable(value), f"{name} is {a_kind(value)}: expected a function {of}.")
+
+
+def check_no_torch(name: str, value: object) -> None:
+    """Refuse a module of PyTorch, which can be called and is no function of JAX; PyTorch is not loaded for it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.nn.Module):
+        raise InputError(
+            f"{name} is a module of PyTorch ({type(value).__name__}): f, params = "
+            "offtangent.interop.from_torch(module, example) makes of it a function of JAX and its parameters."
+        )
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], such: str) -> None:

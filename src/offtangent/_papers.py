@@ -20,14 +20,14 @@ PAPERS = (
         "Arora, Du, Hu, Li, Wang",
         "Fine-Grained Analysis of Optimization and Generalization for Overparameterized Two-Layer Neural Networks",
         2019,
-        ("fig1", "fig2", "lemmas", "section6"),
+        ("fig1", "fig2", "lemmas", "section6", "again"),
     ),
     Paper(
         "bai_lee",
         "Bai, Lee",
         "Beyond Linearization: On Quadratic and Higher-Order Approximation of Wide Neural Networks",
         2020,
-        ("coupling", "landscape", "constructions", "samples", "orders"),
+        ("coupling", "landscape", "constructions", "samples", "orders", "again"),
     ),
     Paper(
         "nichani",

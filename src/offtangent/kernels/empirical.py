@@ -181,6 +181,7 @@ def empirical_ntk(f: Callable[..., Any], params: PyTree, X: PyTree) -> TangentKe
     >>> K @ jnp.array([1.0, -1.0])
     Array([3., 1.], dtype=float32)
     """
+    check_function(f)
     return TangentKernel(f, params, _arrays(X))
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from offtangent.lab import sources as sources
     from offtangent.lab import statistics as statistics
     from offtangent.lab import store as store
+    from offtangent.lab import sweeps as sweeps
     from offtangent.lab import syntax as syntax
     from offtangent.lab import watches as watches
     from offtangent.lab import worker as worker
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from offtangent.lab.costs import Cost as Cost
     from offtangent.lab.execution import execute as execute
     from offtangent.lab.results import Results as Results
-    from offtangent.lab.sweeps import Sweep as Sweep
     from offtangent.lab.sweeps import over_seeds as over_seeds
 
 if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
@@ -57,6 +57,6 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
             "execution": "execute",
             "results": "Results",
             "costs": "Cost",
-            "sweeps": "Sweep over_seeds",
+            "sweeps": "over_seeds",
         },
     )

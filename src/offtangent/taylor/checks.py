@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from offtangent._arguments import check_no_torch
 from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
 
@@ -21,6 +22,7 @@ def check_order(order: int) -> None:
 
 def check_function(f: object) -> None:
     """Refuse what is no function of parameters and inputs."""
+    check_no_torch("f", f)
     if not callable(f):
         raise InputError(
             f"f is {a_kind(f)}: expected a function f(params, x). The parameters come second, the inputs last."
@@ -51,6 +53,11 @@ def check_like(params: Any, params0: Any) -> None:
 
 def check_some(params0: Any) -> None:
     """Refuse parameters without a floating-point number in them: there is nothing to expand in."""
+    if any(type(leaf).__module__.partition(".")[0] == "torch" for leaf in jax.tree.leaves(params0)):
+        raise InputError(
+            "The parameters are tensors of PyTorch: f, params = offtangent.interop.from_torch(module, example) gives "
+            "them as arrays of JAX."
+        )
     require(
         any(map(eqx.is_inexact_array, jax.tree.leaves(params0))),
         "The parameters to expand around hold no array of floating-point numbers: give expand(f, params, order) "

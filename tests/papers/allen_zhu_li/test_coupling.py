@@ -306,6 +306,13 @@ def test_gaussian_lengths_are_as_often_beyond_proposition_c1_as_counted():
         assert abs(counted - share) < 5 * math.sqrt(share / 400_000)
 
 
+def test_the_longest_sparse_vector_is_that_of_every_choice_of_columns():
+    found = float(existence.run(existence.Matrices(3, 5, 2, 50, 1))["longest"][0])
+    M = np.random.default_rng([0, 3, 5, 2]).standard_normal((50, 3, 5))
+    longest = [max(np.linalg.norm(one[:, [i, j]], 2) for i in range(5) for j in range(i)) for one in M]
+    assert found**2 == pytest.approx(np.quantile(np.square(longest), 0.9), rel=1e-9)
+
+
 def test_steep_maps_heavy_tails_and_short_parities_would_be_found_out(existing):
     def found(kind, **changes):
         return wrong(existence, existing, kind, **changes)
@@ -317,6 +324,7 @@ def test_steep_maps_heavy_tails_and_short_parities_would_be_found_out(existing):
     assert found(existence.General, smooth=lambda _, x: 2 * x) == {"Lemma B.2"}
     assert found(existence.Sizes, size=lambda _, x: x / x["epsilon"]) == {"Example 4.1"}
     assert found(existence.Lengths, tail=lambda _, x: 5 * x) == {"Proposition C.1"}
+    assert found(existence.Matrices, longest=lambda _, x: 1.3 * x) == {"Proposition C.2"}
     assert found(existence.Parity, norm=lambda _, x: 0.8 * x) == {"Appendix A.1, sharpened"}
 
 

@@ -1,5 +1,7 @@
 """Theorem 2 of Allen-Zhu & Li at the smallest size; wrong numbers are found out."""
 
+import itertools
+import math
 from functools import partial
 
 import numpy as np
@@ -11,8 +13,9 @@ from offtangent.kernels.coordinates import correlation_regression
 from offtangent.kernels.correlation import correlation_kernel
 from offtangent.kernels.cube import CubeKernel
 from offtangent.lab import Results
-from offtangent.papers.allen_zhu_li import _regressions, theorem2
+from offtangent.papers.allen_zhu_li import _regressions, theorem2, theorem2_untied, theorem2_untied_report
 from offtangent.papers.allen_zhu_li._targets import Product
+from offtangent.special.boolean import character, corners
 from offtangent.theory.allen_zhu_li.kernel_limits import error_floor
 from offtangent.theory.allen_zhu_li.kernel_risk import product_risk
 
@@ -292,3 +295,39 @@ def test_a_choice_among_one_ridge_alone_is_not_inside():
     """Where no other has a solution there is nothing to compare it with."""
     assert not _regressions.Path(np.ones(3), np.zeros((3, 1, 1)), np.array([np.inf, 1.0, np.inf])).inside
     assert not _regressions.Path(np.ones(1), np.zeros((1, 1, 1)), np.array([1.0])).inside
+
+
+def test_the_errors_of_a_kernel_with_untied_coefficients_are_those_over_all_corners():
+    kernel, x = theorem2_untied.Weighted(9, 4), corners(9)
+    problem = Product(9, 4, 0.3, 3)
+    X, Y = problem.sample(30, "train")
+    beta = np.linalg.solve(kernel(X, X) + 0.01 * np.eye(30), Y)
+    direct = ((kernel(x, X) @ beta - problem.function(x)) ** 2).mean(axis=0)
+    np.testing.assert_allclose(kernel.risk(X, beta[None], problem)[0], direct, rtol=1e-9)
+
+
+def test_its_coefficients_are_the_kernel_s_fourier_coefficients_and_the_largest_half_per_cent_lie_on_the_first():
+    kernel, x = theorem2_untied.Weighted(10, 4), corners(10)
+    values = kernel(x, np.ones((1, 10)))[:, 0]
+    squares = {S: float((values * character(S, x)).mean()) for S in itertools.combinations(range(10), 4)}
+    for S, square in squares.items():
+        assert kernel.square(S) == pytest.approx(square, rel=1e-9)
+    top = sorted(squares, key=squares.get)[-math.comb(kernel.first, 4) :]
+    assert all(max(S) < kernel.first for S in top)
+    assert math.comb(kernel.first, 4) >= 0.005 * len(squares) > math.comb(kernel.first - 1, 4)
+
+
+def test_an_n_that_grows_too_slowly_with_d_would_be_found_out():
+    def made(dim, samples, crossing):
+        cell = theorem2_untied.Untied(dim, 4, 0.3, samples, 10)
+        level = np.where(np.array(samples) < crossing, 1.0, 1e-3)[None, :, None] * np.ones((10, 1, 4))
+        error = level * np.linspace(0.95, 1.05, 10)[:, None, None]
+        return cell, xr.Dataset({"error": (("seed", "n", "output"), error), "best": (("seed", "n"), error.sum(axis=2))})
+
+    sizes = (500, 1000, 2000, 3000, 4000)
+    for crossing, verdict in ((3500, "holds with constants 1"), (1500, "fails")):
+        pairs = (made(12, sizes, 800), made(20, sizes, crossing))
+        (claim,) = theorem2_untied_report.claims(Results("paper", pairs))
+        assert str(claim.verdict) == verdict
+    (claim,) = theorem2_untied_report.claims(Results("paper", pairs[:1]))
+    assert str(claim.verdict) == "not run here"

@@ -110,6 +110,21 @@ def test_an_error_that_falls_too_slowly_would_be_found_out(smoke):
     assert fault == {"Theorem 7", "Theorem 7, footnote 5"}
 
 
+def test_a_risk_that_comes_closer_too_slowly_would_be_found_out_and_an_old_record_has_none(smoke):
+    fault = changed(smoke, Target, risk=lambda cell, data: data["risk"] * cell.width**0.4)
+    assert fault == {"Theorem 7", "Theorem 7, footnote 5"}
+    old = tuple((cell, data.drop_vars("risk", errors="ignore")) for cell, data in smoke)
+    missing = [one.source for one in constructions.claims(Results("paper", old)) if one.verdict == "not run here"]
+    assert missing.count("Theorem 7") == 4
+    assert missing.count("Theorem 7, footnote 5") == 1
+
+
+def test_the_error_of_the_risk_is_that_of_the_logistic_loss_written_out():
+    target, errors = np.array([0.5, -2.0, 1.0]), np.array([0.1, -0.3, 0.2])
+    losses = [np.log1p(np.exp(-np.sign(target) * values)).mean() for values in (target + errors, target)]
+    assert constructions._risk_error(target, errors) == pytest.approx(abs(losses[0] - losses[1]), rel=1e-12)
+
+
 def test_errors_of_the_wrong_size_would_be_found_out(smoke):
     assert changed(smoke, Target, square=lambda _, data: 4 * data["square"]) == {"Theorem 7"}
     grown = changed(smoke, Target, norm_ratio=lambda cell, data: data["norm_ratio"] * cell.width / 8192)

@@ -186,16 +186,6 @@ def test_new_seeds_change_no_other_claim_and_old_ones_have_no_verdict_for_large_
     assert "which decides nothing" in none.note
 
 
-def test_the_paper_profile_has_new_seeds_at_large_d_and_they_are_others():
-    again = [cell for cell in samples.cells(samples.PROFILES["paper"]) if cell.first]
-    assert {(cell.task, cell.learner, cell.dim) for cell in again} == {
-        (task, "quadratic", dim) for task in ("xor", "noisy xor") for dim in (25, 40, 60)
-    }
-    assert {(cell.first, cell.seeds) for cell in again} == {(5, 10)}
-    both, second = samples.run(replace(TINY, steps=5)), samples.run(replace(TINY, steps=5, first=1, seeds=1))
-    np.testing.assert_array_equal(both["test"].values[1], second["test"].values[0])
-
-
 @pytest.mark.parametrize("power", [-1.5, 0, 1.5])
 def test_the_lower_bound_on_the_ntk_is_shown_and_never_judged(smoke, power):
     (found,) = claims(with_power(smoke, "ntk", power), "the NTK needs n_L = Ω(d²)")

@@ -14,16 +14,36 @@ from offtangent.papers.ge_wang_zhao.lemmas import (
     Ball,
     Decoupled,
     Distances,
+    Highest,
+    Leading,
     Lengths,
+    Lowest,
     Net,
     Outside,
     Perturbed,
+    Radial,
+    Smallness,
     Span,
     Tensors,
 )
 from offtangent.theory.ge_wang_zhao.features import perturbed_singular_floor
 
-KINDS = (Tensors, Net, Distances, Ball, Decoupled, Perturbed, Outside, Lengths, Span)
+KINDS = (
+    Tensors,
+    Net,
+    Distances,
+    Ball,
+    Decoupled,
+    Perturbed,
+    Outside,
+    Lengths,
+    Span,
+    Smallness,
+    Leading,
+    Lowest,
+    Highest,
+    Radial,
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +86,14 @@ def test_no_claim_fails_and_every_lemma_has_one(smoke):
         "refuted as printed",
     }
     numbers = {int(claim.source.split()[1].strip(",")) for claim in claims if claim.source.startswith("Lemma")}
-    assert numbers == {2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 18, 19, 20}
+    assert numbers == {2, *range(6, 21)}
     outside = [claim for claim in claims if claim.verdict == "outside the hypothesis"]
     assert any("k = 750 (as in the paper's MNIST experiment" in claim.statement for claim in outside)
     assert all(claim.met for claim in outside)
-    assert [claim.source for claim in claims if claim.verdict == "refuted as printed"] == ["Lemma 18, as printed"]
+    assert [claim.source for claim in claims if claim.verdict == "refuted as printed"] == [
+        "Lemma 16, proof",
+        "Lemma 18, as printed",
+    ]
 
 
 def test_there_are_figures_and_missing_cells_leave_the_others_standing(smoke):
@@ -175,6 +198,21 @@ def test_rows_that_do_not_span_would_be_found_out(drawn):
     assert changed(drawn, Span, squares=lambda cell, x: x / cell.features**4) >= {"Lemma 19, end"}
     assert "Lemma 18, k" in changed(drawn, Span, rows=lambda cell, x: x / cell.features**3)
     assert "Lemma 18, δ" in changed(drawn, Span, rows=lambda _, x: x**4)
+
+
+def test_what_is_small_or_large_too_often_would_be_found_out(drawn):
+    assert changed(drawn, Smallness, epsilon=lambda cell, x: x * cell.chance) == {"Proposition 2, eq. (3)"}
+    assert changed(drawn, Lowest, low=lambda cell, x: x * cell.chance**2) == {"Lemma 15"}
+    assert changed(drawn, Highest, high=lambda _, x: 1.5 * x) == {"Lemma 16"}
+    assert changed(drawn, Highest, beyond=lambda _, x: 2 * x) == {"Lemma 17"}
+    assert changed(drawn, Leading, apart=lambda _, x: x + 1e-6) == {"Proposition 4"}
+
+
+def test_the_tail_that_the_proof_of_lemma_16_prints_is_refuted_by_its_growth_alone(drawn):
+    level = [(cell, data) for cell, data in drawn if type(cell) is Radial]
+    flat = [(cell, data.assign(ratio=data["ratio"] / data["ratio"].mean())) for cell, data in level]
+    (claim,) = lemmas.claims(kept(flat))
+    assert "refuted" not in str(claim.verdict) or claim.interval[0] < 0 < claim.interval[1]
 
 
 def test_nets_that_no_choice_could_make_too_large_are_not_judged(smoke):

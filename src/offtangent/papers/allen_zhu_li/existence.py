@@ -7,8 +7,8 @@ Lemma B.2 and Fact B.3; what concentrates, in Lemma C.3. Appendix A.1's two-laye
 matter of existence too: by training, as in the paper, and exactly.
 
 Kinds of cells: Indicator (Lemma F.2), Weights (F.1), Layers (D.2, D.3, with the worst displacements), Maps (Fact B.3),
-Tail (Lemma C.3), Parity (Appendix A.1), and three that are formulas alone: Sizes (Example 4.1), General (Lemma B.2),
-Lengths (Proposition C.1).
+Tail (Lemma C.3), Parity (Appendix A.1), and four without a network: Sizes (Example 4.1), General (Lemma B.2),
+Lengths and Matrices (Propositions C.1 and C.2).
 """
 
 import math
@@ -27,7 +27,7 @@ from offtangent.networks import ResNet
 from offtangent.papers.allen_zhu_li import existence_figures, existence_formulas, existence_report
 from offtangent.papers.allen_zhu_li._concept import BASE, COMPOSITE, TAU_V
 from offtangent.papers.allen_zhu_li._parity import train_parity
-from offtangent.papers.allen_zhu_li.existence_formulas import General, Lengths, Sizes
+from offtangent.papers.allen_zhu_li.existence_formulas import General, Lengths, Matrices, Sizes
 from offtangent.report import Figure
 from offtangent.theory.allen_zhu_li.concept import concept_complexity, series_complexity, series_smoothness
 from offtangent.theory.allen_zhu_li.indicator import (
@@ -113,7 +113,7 @@ class Parity:
     seeds: int
 
 
-Kind = Indicator | Weights | Layers | Maps | Tail | Parity | Sizes | General | Lengths
+Kind = Indicator | Weights | Layers | Maps | Tail | Parity | Sizes | General | Lengths | Matrices
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,10 @@ def cells(config: Config) -> list[Kind]:
 
 def cost(cell: Kind) -> Cost:
     """Roughly: numbers drawn times what is done with each."""
+    if isinstance(cell, Matrices):
+        choices = math.comb(cell.columns, cell.sparsity)
+        each = cell.columns**2 * cell.rows + choices * (20 * cell.sparsity**3 + 100)
+        return Cost(cell.seeds * cell.draws * each, 8 * cell.draws * cell.columns * (cell.rows + 2 * cell.columns))
     if isinstance(cell, Indicator | Sizes | General | Lengths):
         return Cost(1e8, 1e8)
     if isinstance(cell, Weights | Layers):
@@ -171,7 +175,7 @@ def run(cell: Kind) -> xr.Dataset:
         return xr.Dataset(_indicator(cell))
     if isinstance(cell, Tail):
         return _tail(cell)
-    if isinstance(cell, Sizes | General | Lengths):
+    if isinstance(cell, Sizes | General | Lengths | Matrices):
         return existence_formulas.run(cell)
     one = {Weights: _weights, Layers: _layers, Maps: _maps}[type(cell)]
     parts = [one(cell, seed) for seed in range(cell.seeds)]  # type: ignore[operator]

@@ -1,5 +1,6 @@
-"""What can be computed without a network: Example 4.1, Lemma B.2 and Proposition C.1."""
+"""What can be computed without a network: Example 4.1, Lemma B.2 and Propositions C.1 and C.2."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,10 +13,13 @@ import xarray as xr
 from offtangent.data.hierarchy import SmoothRidges
 from offtangent.data.preprocessing import unit_norm
 from offtangent.lab import Claim, Results
+from offtangent.lab.statistics import mean_interval
 from offtangent.papers.allen_zhu_li._existence import all_of
 from offtangent.theory.allen_zhu_li.concept import series_complexity, series_smoothness
+from offtangent.theory.allen_zhu_li.gaussian_matrices import sparse_norm_bound
 
 EXACT = 1e-9
+DELTA = 0.1  # with which probability Proposition C.2 may fail
 ORDERS = np.arange(41)
 FACTORIALS = np.array([float(math.factorial(i)) for i in ORDERS])
 EXAMPLES = {
@@ -53,17 +57,36 @@ class Lengths:
     t: tuple[float, ...]
 
 
-def cells(seeds: int) -> list[Sizes | General | Lengths]:
-    """The same in every profile, but for the seeds."""
+@dataclass(frozen=True)
+class Matrices:
+    """The longest ‖Mv‖ of s-sparse unit vectors v, by every choice of s columns, which DELTA of the draws exceed."""
+
+    rows: int
+    columns: int
+    sparsity: int
+    draws: int
+    seeds: int
+
+
+Kind = Sizes | General | Lengths | Matrices
+SHAPES = ((1, 16, 1), (16, 64, 1), (256, 64, 1), (16, 24, 2), (64, 12, 3), (1, 1, 1), (8, 8, 8), (16, 32, 32))
+
+
+def cells(seeds: int) -> list[Kind]:
+    """The same in every profile, but for the seeds. Of `SHAPES` the last three have s = m: all v."""
     return [
         *(Sizes(name, tuple(10.0**-i for i in range(2, 13, 2))) for name in EXAMPLES),
         General(3, 2, 5, 100, seeds),
         *(Lengths(width, (1.0, 2.0, 4.0, 8.0, 16.0)) for width in (1, 16, 256, 4096)),
+        *(Matrices(*shape, 400, seeds) for shape in SHAPES),
     ]
 
 
-def run(cell: Sizes | General | Lengths) -> xr.Dataset:
-    """𝔠_ε at each ε; how F′ differs from F for each map; tails at each t."""
+def run(cell: Kind) -> xr.Dataset:
+    """𝔠_ε at each ε; how F′ differs from F for each map; tails at each t; the longest ‖Mv‖."""
+    if isinstance(cell, Matrices):
+        found = [_matrices(cell, seed) for seed in range(cell.seeds)]
+        return xr.Dataset({"longest": ("seed", np.array(found))}).assign_coords(seed=np.arange(cell.seeds))
     if isinstance(cell, Sizes):
         return _sizes(cell)
     if isinstance(cell, Lengths):
@@ -94,6 +117,17 @@ def _lengths(cell: Lengths) -> xr.Dataset:
     t = np.array(cell.t)
     beyond = cell.width + 2 * np.sqrt(cell.width * t) + 2 * t
     return xr.Dataset({"tail": ("t", scipy.special.gammaincc(cell.width / 2, beyond / 2))}, coords={"t": t})
+
+
+def _matrices(cell: Matrices, seed: int) -> float:
+    rng = np.random.default_rng([seed, cell.rows, cell.columns, cell.sparsity])
+    M = rng.standard_normal((cell.draws, cell.rows, cell.columns))
+    G = M.transpose(0, 2, 1) @ M
+    longest = np.zeros(cell.draws)
+    for chosen in itertools.combinations(range(cell.columns), cell.sparsity):
+        part = G[:, chosen][:, :, chosen]
+        longest = np.maximum(longest, np.linalg.eigvalsh(part)[:, -1])
+    return float(np.sqrt(np.quantile(longest, 1 - DELTA)))
 
 
 def of_sizes(results: Results) -> list[Claim]:
@@ -160,8 +194,45 @@ def of_lengths(results: Results) -> list[Claim]:
     ]
 
 
+def of_matrices(results: Results) -> list[Claim]:
+    """Proposition C.2, its two parts."""
+    found = []
+    for whole, statement in (
+        (True, "‖M‖₂ ≤ √n + √m + t but with probability e^(−t²/2)"),
+        (False, "‖Mv‖₂ ≤ (√n + √s + √(2 ln(C(m, s)/δ)))‖v‖₂ for all s-sparse v, which is O(√n + √s log m)"),
+    ):
+        chosen = [(cell, data) for cell, data in results if (cell.sparsity == cell.columns) == whole]
+        if not chosen:
+            continue
+        ratios = [mean_interval(data["longest"].values / _norm_bound(cell, delta=DELTA)) for cell, data in chosen]
+        shapes = ", ".join(f"({cell.rows}, {cell.columns}, {cell.sparsity})" for cell, _ in chosen)
+        printed = max(
+            float(data["longest"].mean()) / (math.sqrt(cell.rows) + math.sqrt(cell.sparsity) * math.log(cell.columns))
+            for cell, data in chosen
+            if cell.columns > 1
+        )
+        found.append(
+            Claim.at_most(
+                max(ratios, key=lambda ratio: ratio.high),
+                1.0,
+                source="Proposition C.2",
+                statement=f"{statement}, δ = {DELTA:g}",
+                measured="what is exceeded with probability δ over the bound, the largest ratio, 95 % interval, by "
+                f"every choice of s columns, {results.first.draws} draws and {results.first.seeds} seeds; "
+                f"(n, m, s) = {shapes}",
+                note="" if whole else f"Of √n + √s ln m, as printed, it is {printed:.2g} at most.",
+            )
+        )
+    return found
+
+
+def _norm_bound(cell: Matrices, *, delta: float) -> float:
+    return sparse_norm_bound(cell.rows, cell.columns, cell.sparsity, delta=delta)
+
+
 JUDGES: Mapping[str, Callable[[Results], list[Claim]]] = {
     "Sizes": of_sizes,
     "General": of_general,
     "Lengths": of_lengths,
+    "Matrices": of_matrices,
 }

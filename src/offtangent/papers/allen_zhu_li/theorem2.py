@@ -19,6 +19,8 @@ through the samples; the one of Lemma E.3 can be computed, and for a kernel of �
 them. Lemma E.2 then bounds the error of output i by $(\alpha - \lambda\|u'_i\|)_+^2$, for every such kernel and
 every λ. That is above α²/4 up to about $N = \alpha^2 \binom{d}{k} / 4(1 + \alpha^2)$: 100 samples at d = 20, 1900 at
 40, 10 000 at 60.
+
+All of these have one λ_S for all S of a size; `Untied` and `Certified` are about a kernel that has not.
 """
 
 from dataclasses import dataclass
@@ -32,8 +34,15 @@ from offtangent.kernels.coordinates import correlation_regression
 from offtangent.kernels.correlation import correlation_kernel
 from offtangent.kernels.cube import CubeKernel
 from offtangent.lab import Claim, Cost, Results
-from offtangent.papers.allen_zhu_li import _regressions, theorem2_figures, theorem2_report
+from offtangent.papers.allen_zhu_li import (
+    _regressions,
+    theorem2_figures,
+    theorem2_report,
+    theorem2_untied,
+    theorem2_untied_report,
+)
 from offtangent.papers.allen_zhu_li._targets import Product
+from offtangent.papers.allen_zhu_li.theorem2_untied import Certified, Untied
 from offtangent.report import Figure
 from offtangent.special.boolean import character, corners
 from offtangent.theory.allen_zhu_li.kernel_limits import theorem2_samples
@@ -94,7 +103,7 @@ class Inside:
     seeds: int
 
 
-Cell = Regression | Memorised | Enumerated | Inside
+Cell = Regression | Memorised | Enumerated | Inside | Untied | Certified
 
 
 @dataclass(frozen=True)
@@ -106,6 +115,7 @@ class Config:
     enumerated: tuple[tuple[int, tuple[int, ...]], ...]  # dimension and samples
     inside: tuple[tuple[int, int], ...]
     fresh: tuple[int, ...] = ()  # dimensions that are run with new seeds, to see how N grows with d
+    untied: tuple[tuple[tuple[int, tuple[int, ...]], ...], int] = (((8, (60, 120, 240)),), 3)  # d, its N; seeds
 
 
 PROFILES = {
@@ -114,6 +124,7 @@ PROFILES = {
     "paper": Config(
         (12, 20, 30, 40, 60), (100, 300, 1000, 2000, 4000), 5, 10,
         ((10, (200, 2000)), (12, (600, 2500))), ((100_000, 5), (300_000, 34)), (12, 20),
+        (((12, (500, 700, 850, 1000, 1200, 1500)), (20, (1000, 2000, 3000, 4000, 6000, 8000))), 10),
     ),
 }  # fmt: skip
 
@@ -128,6 +139,7 @@ def cells(config: Config) -> list[Cell]:
     for dim in config.fresh:
         found += [Regression(kernel, dim, DEGREE, ALPHA, config.samples, config.seeds, FRESH) for kernel in KERNELS]
     found += [Enumerated(dim, DEGREE, ALPHA, samples) for dim, samples in config.enumerated]
+    found += theorem2_untied.cells(*config.untied)
     return found + [Inside(dim, DEGREE, ALPHA, samples, config.seeds) for dim, samples in config.inside]
 
 
@@ -136,6 +148,8 @@ def _more(config: Config, dim: int) -> tuple[int, ...]:
 
 
 def cost(cell: Cell) -> Cost:
+    if isinstance(cell, Untied | Certified):
+        return Cost(*theorem2_untied.work(cell))
     if isinstance(cell, Inside):
         rows = cell.samples + TESTS
         return Cost(cell.seeds * len(KERNELS) * 4 * rows * cell.samples * cell.dim, 40 * rows * cell.dim)
@@ -149,6 +163,8 @@ def cost(cell: Cell) -> Cost:
 
 
 def run(cell: Cell) -> xr.Dataset:
+    if isinstance(cell, Untied | Certified):
+        return theorem2_untied.run(cell)
     if isinstance(cell, Regression):
         return _regression(cell)
     if isinstance(cell, Memorised):
@@ -157,7 +173,7 @@ def run(cell: Cell) -> xr.Dataset:
 
 
 def claims(results: Results) -> list[Claim]:
-    return theorem2_report.claims(results)
+    return [*theorem2_report.claims(results), *theorem2_untied_report.claims(results)]
 
 
 def draw(results: Results) -> list[Figure]:

@@ -110,13 +110,13 @@ def _lemma_e3(results: Results) -> Iterator[Claim]:
         yield Claim.at_least(
             float(data["smallest"].min()), 0.5, source="Lemma E.3", statement=f"{statement}: d = {cell.dim}",
             measured=f"smallest of {cell.seeds} draws, N = {cell.samples}",
-            hypotheses=_few(cell, cell.samples),
+            hypotheses=few_samples(cell, cell.samples),
         )  # fmt: skip
     for cell, data in held:
         for n in [n for n in cell.samples if n in LOOKED_AT] or [n for n in cell.samples if n <= max(LOOKED_AT)][-1:]:
             smallest = data["smallest"].sel(n=n).values
             yield Claim.at_least(
-                float(smallest.min()), 0.5, source="Lemma E.3", hypotheses=_few(cell, n),
+                float(smallest.min()), 0.5, source="Lemma E.3", hypotheses=few_samples(cell, n),
                 statement=f"{statement}: d = {cell.dim}, N = {n}",
                 measured=f"smallest of {cell.seeds} draws; their median is {np.median(smallest):.2f}",
             )  # fmt: skip
@@ -171,12 +171,12 @@ def _points(covered: list[tuple[int, int]]) -> str:
     return ", ".join(f"d = {dim} up to N = {n}" for dim, n in largest.items())
 
 
-def _few(cell: Any, samples: int) -> tuple[Hypothesis, ...]:
+def few_samples(cell: Any, samples: int) -> tuple[Hypothesis, ...]:
     limit = memorising_samples(cell.dim, cell.degree)
     return (Hypothesis("samples N", samples, "≤", limit, "Lemma E.3: (d/(20k² log² d))^(k/2)"),)
 
 
-def _hypotheses(dim: int, degree: int, samples: int, alpha: float) -> tuple[Hypothesis, ...]:
+def asked(dim: int, degree: int, samples: int, alpha: float) -> tuple[Hypothesis, ...]:
     """Theorem 2's, with the constants of its O and Ω as one."""
     source = "Theorem 2"
     return (
@@ -188,7 +188,7 @@ def _hypotheses(dim: int, degree: int, samples: int, alpha: float) -> tuple[Hypo
 
 
 @dataclass(frozen=True, eq=False)
-class _Dimension:
+class Dimension:
     """What six kernels came to in one dimension, in units of α²: the sum over outputs."""
 
     cell: Any
@@ -198,7 +198,7 @@ class _Dimension:
     least: Float[np.ndarray, "kernels n"]  # of one output, its mean over seeds
 
     @classmethod
-    def of(cls, here: list[tuple[Any, Any]]) -> "_Dimension":
+    def of(cls, here: list[tuple[Any, Any]]) -> "Dimension":
         cell, unit = here[0][0], here[0][0].alpha ** 2
         tables = [np.asarray(data["error"].values) / unit for _, data in here]
         return cls(
@@ -232,14 +232,14 @@ def _theorem(results: Results) -> Iterator[Claim]:
                 yield _point(one, at, n)
 
 
-def _tables(results: Results, fresh: bool) -> list[_Dimension]:
+def _tables(results: Results, fresh: bool) -> list[Dimension]:
     """One a dimension, of the seeds from 0 on, or of those that came after the first record."""
     chosen = [pair for pair in cells_of(results, "Regression") if (pair[0].first > 0) == fresh]
     dims = sorted({cell.dim for cell, _ in chosen})
-    return [_Dimension.of([pair for pair in chosen if pair[0].dim == dim]) for dim in dims]
+    return [Dimension.of([pair for pair in chosen if pair[0].dim == dim]) for dim in dims]
 
 
-def _growth(tables: list[_Dimension], fresh: list[_Dimension], explicit: list[tuple[Any, Any]]) -> Claim:
+def _growth(tables: list[Dimension], fresh: list[Dimension], explicit: list[tuple[Any, Any]]) -> Claim:
     """How the N from which one of the kernels gets below α²/4 grows with d: a power, so that no constant enters.
 
     Inside the theorem, where N is so small that nothing at all is learnt, nothing could go wrong; this can. It came
@@ -266,9 +266,9 @@ def _growth(tables: list[_Dimension], fresh: list[_Dimension], explicit: list[tu
         "function that is 0: it cannot fail there, and is not judged. The power is judged in its place. It was "
         "chosen after the first record, and is judged on seeds that it does not have."
     )
-    found = _exponent(fresh)
+    found = exponent(fresh)
     if found is None:
-        seen = _exponent(tables)
+        seen = exponent(tables)
         told = f" By the seeds of the first record the least power is {seen[0]:.3g}." if seen else ""
         why = (
             "It takes new seeds in two dimensions, in the smaller of which a kernel gets below, and in the larger N "
@@ -284,12 +284,11 @@ def _growth(tables: list[_Dimension], fresh: list[_Dimension], explicit: list[tu
         note=note,
         measured=f"least power: at d = {small} one is below from N = {below} on, at d = {large} none is up to N = "
         f"{above}, by the 95 % intervals of {fresh[0].cell.seeds} seeds from {fresh[0].cell.first} on",
-        hypotheses=_hypotheses(large, cell.degree, 1, cell.alpha)[:1]
-        + _hypotheses(large, cell.degree, 1, cell.alpha)[2:],
+        hypotheses=asked(large, cell.degree, 1, cell.alpha)[:1] + asked(large, cell.degree, 1, cell.alpha)[2:],
     )
 
 
-def _exponent(tables: list[_Dimension]) -> tuple[float, tuple[int, int], tuple[int, int]] | None:
+def exponent(tables: list[Dimension]) -> tuple[float, tuple[int, int], tuple[int, int]] | None:
     """The least power of d between the smallest dimension in which a kernel gets below and the next one.
 
     None as well where N ends before it could tell: nobody is below up to the largest, which is too small.
@@ -308,7 +307,7 @@ def _exponent(tables: list[_Dimension]) -> tuple[float, tuple[int, int], tuple[i
     return None
 
 
-def _point(one: _Dimension, at: int, n: int) -> Claim:
+def _point(one: Dimension, at: int, n: int) -> Claim:
     """One d and N outside: the kernel with the smallest mean error."""
     cell, kernel = one.cell, one.lowest(at)
     return Claim.at_least(
@@ -319,7 +318,7 @@ def _point(one: _Dimension, at: int, n: int) -> Claim:
         statement=f"d = {cell.dim}, N = {n}: none of six kernels gets below α²/4",
         measured=f"error/α² of the best of {len(one.kernels)} kernels ({one.kernels[kernel]}), all outputs, "
         f"{cell.seeds} seeds",
-        hypotheses=_hypotheses(cell.dim, cell.degree, n, cell.alpha),
+        hypotheses=asked(cell.dim, cell.degree, n, cell.alpha),
         note=f"With λ chosen in hindsight {one.best[:, :, at].mean(axis=1).min():.3g}; nothing of αG(F) learnt is "
         f"{cell.degree}. The smallest error of one output is {one.least[:, at].min():.3g} α².",
     )

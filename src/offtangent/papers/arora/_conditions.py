@@ -16,6 +16,9 @@ from offtangent.theory.arora.prescriptions import prescribe
 from offtangent.theory.arora.widths import required_width
 
 DELTA = 0.1  # the probability of failure at which every statement is judged
+# A rule that was written after a record is judged on networks and draws that nobody had seen by then.
+SEEN = 2  # key of the networks of the first records
+NEW = 1000  # the first key, seed or draw of those made since
 
 
 def positive(smallest: float) -> Hypothesis:

@@ -29,8 +29,8 @@ class Networks:
     a: Float[np.ndarray, "s m"]
 
     @classmethod
-    def draw(cls, seeds: int, dim: int, width: int, scale: float) -> "Networks":
-        rng = np.random.default_rng([2, dim, width])
+    def draw(cls, seeds: int, dim: int, width: int, scale: float, *, key: int = 2) -> "Networks":
+        rng = np.random.default_rng([key, dim, width])
         W0 = np.float32(scale) * rng.standard_normal((seeds, dim, width), dtype=np.float32)
         return cls(W0, 2 * rng.integers(0, 2, (seeds, width)).astype(np.float32) - 1)
 

@@ -12,9 +12,9 @@ from offtangent.training import HalfSquares, train
 from offtangent.training.loop import History
 
 
-def networks(seeds: int, dim: int, width: int, scale: float) -> TwoLayer:
-    """`seeds` networks of one shape, stacked."""
-    keys = jax.random.split(jax.random.key(2), seeds)
+def networks(seeds: int, dim: int, width: int, scale: float, *, key: int = 2) -> TwoLayer:
+    """`seeds` networks of one shape, stacked; another `key` draws others."""
+    keys = jax.random.split(jax.random.key(key), seeds)
     return eqx.filter_vmap(lambda key: TwoLayer.gaussian(dim=dim, width=width, scale=scale, key=key))(keys)
 
 

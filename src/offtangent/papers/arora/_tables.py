@@ -1,11 +1,50 @@
 """Results over a grid of cells as one data set."""
 
 import itertools
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from offtangent.lab import Results
+
+
+@dataclass(frozen=True)
+class OverWidths:
+    """The results of cells over widths and κ as one table, and what the claims on it say of their sizes."""
+
+    cell: Any  # the first
+    table: xr.Dataset
+
+    @classmethod
+    def of(cls, results: Results) -> "OverWidths | None":
+        """None if there are fewer than two widths."""
+        table = stacked(results, "width", "scale")
+        return None if table is None else cls(results.pairs[0][0], table)
+
+    @property
+    def widths(self) -> Float[np.ndarray, "w"]:
+        return np.asarray(self.table.width.values, float)
+
+    @property
+    def where(self) -> str:
+        """The sizes, in words."""
+        cell, widths = self.cell, self.widths
+        return (
+            f"n = {cell.samples}, d = {cell.dim}, {cell.seeds} seeds, {len(widths)} widths from {widths[0]:.0f} to "
+            f"{widths[-1]:.0f}"
+        )
+
+    def at(self, scale: float, name: str) -> Float[np.ndarray, "s w"]:
+        """A variable at one κ: a row a seed, a column a width."""
+        return np.asarray(self.table[name].sel(scale=scale).transpose("seed", "width").values)
+
+    @property
+    def smallest(self) -> float:
+        """λ_min(H∞), of all cells."""
+        return float(self.table.smallest.values.flat[0])
 
 
 def stacked(results: Results, *fields: str) -> xr.Dataset | None:

@@ -11,6 +11,10 @@ Three kinds of cells: Training draws the figure on one data set; Widths measures
 strays from eq. (8) and from $H^\infty$ (Lemma C.3); Inside has the width, κ and rate that Theorem 3.1 or 4.1 asks for,
 with all constants set to one, at a probability of failure δ. At δ = 0.1 Theorem 3.1 asks for 16 000 neurons for one
 input and for 10⁶ for two; Theorem 4.1 for 1.6·10⁷ for one input at ε = 1, and for 5·10¹¹ for two at ε = 0.3.
+
+At the paper's sizes (n = m = 10⁴) its own rate η = 10⁻³ is below 2/λ_max on MNIST, and not on CIFAR, where half of that
+limit is taken, and half of the loss is the goal; a tenth of it is the goal on 1000 images, at twice that rate. So true
+labels before random ones are judged on MNIST in the paper's setting, and on CIFAR by these two.
 """
 
 from dataclasses import dataclass
@@ -27,6 +31,7 @@ from offtangent.kernels import Gram, relu_hidden
 from offtangent.lab import Claim, Cost, Results
 from offtangent.linalg import Spectrum
 from offtangent.papers.arora import _inside, fig1_report, fig1_widths
+from offtangent.papers.arora._conditions import NEW, SEEN
 from offtangent.papers.arora._descent import Networks, follow
 from offtangent.papers.arora._stacked import descend, networks, outputs, tangent_grams
 from offtangent.report import Figure
@@ -68,6 +73,7 @@ class Widths:
     dim: int
     seeds: int
     steps: int
+    key: int = SEEN  # of the networks
 
 
 @dataclass(frozen=True)
@@ -123,11 +129,12 @@ PROFILES = {
     ),
     "paper": Config(
         trainings=(
-            Training("mnist", 10_000, 10_000, seeds=2, steps=(5000, 42_000, 2000), **PAPER),
-            # On CIFAR a tenth of the loss would take 4·10⁴ steps with true labels, 10⁵ with random ones: half must do.
-            Training("cifar10", 10_000, 10_000, seeds=2, steps=(10_000, 10_000, 1000), level=0.5, **PAPER),
             # The paper's own rate, which raw MNIST allows (2/λ_max = 0.00137) and raw CIFAR (0.00059) does not.
-            Training("mnist", 10_000, 10_000, seeds=4, steps=(2000, 20_000, 2000), stable=0.75, **PAPER),
+            Training("mnist", 10_000, 10_000, seeds=5, steps=(2000, 10_000, 2000), stable=0.75, **PAPER),
+            # On CIFAR a tenth of the loss takes 4·10⁴ steps by eq. (8), and networks 4 times as many: half must do.
+            Training("cifar10", 10_000, 10_000, seeds=3, steps=(3000, 6000, 1000), level=0.5, **PAPER),
+            # On 1000 images (2/λ_max = 0.0059) a tenth can be had: 5200 steps by eq. (8), 4 times as many in trials.
+            Training("cifar10", 1000, 10_000, seeds=3, steps=(30_000, 35_000, 2000), **PAPER | {"rate": 2e-3}),
         ),
         widths=(1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
         samples=60,
@@ -143,7 +150,7 @@ def cells(config: Config) -> list[Training | Widths | Inside]:
     """All cells; a data set that is not on this machine is left out, and its claims say so."""
     found = [training for training in config.trainings if training.data not in absent(config)]
     widths = [
-        Widths(width, scale, config.samples, config.dim, seeds=10, steps=config.steps)
+        Widths(width, scale, config.samples, config.dim, seeds=10, steps=config.steps, key=NEW)
         for width in config.widths
         for scale in config.scales
     ]
@@ -260,7 +267,7 @@ def _run_widths(cell: Widths) -> xr.Dataset:
     H = Gram(relu_hidden, X)
     spectrum = H.eigh()
     rate = 0.5 * largest_stable_rate(spectrum)
-    nets = networks(cell.seeds, cell.dim, cell.width, cell.scale)
+    nets = networks(cell.seeds, cell.dim, cell.width, cell.scale, key=cell.key)
     predicted = predict_residual(spectrum, y, rate=rate, steps=np.arange(cell.steps + 1)).norm
     start = outputs(nets, X)
     optimiser = optax.sgd(rate)  # one object, so that both runs share their compiled program

@@ -16,7 +16,7 @@ from offtangent.report.axes import style
 from offtangent.theory.arora.widths import deviation_bound
 
 OWN = ("mnist", "cifar10")  # the paper's data
-OWN_RATE = 1e-3
+OWN_RATE, OWN_SAMPLES = 1e-3, 10_000
 NAMES = {"digits": "digits 0/1", "mnist": "MNIST 0/1", "cifar10": "CIFAR-10 airplane/automobile"}
 LOOKS = {
     "true": ("true labels", "green"),
@@ -65,8 +65,9 @@ def _own_rate(found: xr.Dataset) -> bool:
 
 
 def _name(cell: Any, found: xr.Dataset) -> str:
-    """The data set, with its rate where that is the paper's."""
-    return NAMES[cell.data] + (", η = 10⁻³" if _own_rate(found) else "")
+    """The data set, with its size where that is not the paper's, and its rate where that is."""
+    size = f", n = {cell.samples}" if cell.data in OWN and cell.samples != OWN_SAMPLES else ""
+    return NAMES[cell.data] + size + (", η = 10⁻³" if _own_rate(found) else "")
 
 
 def _on_one_set(cell: Any, found: xr.Dataset, *, again: bool) -> Iterator[Claim]:
@@ -138,7 +139,9 @@ def _true_before_random(cell: Any, found: xr.Dataset, over: str) -> Claim:
         for s, cap in zip((true, random), caps, strict=True)
     ]
     tenth = (
-        "" if cell.level <= 0.1 else " A tenth of the loss, as elsewhere, takes many times the steps: it was not run."
+        ""
+        if cell.level <= 0.1
+        else " A tenth of the loss, as elsewhere, takes many times the steps: it was not run at this n."
     )
     capped = "" if np.isfinite(random).all() else ", at least: the runs end before"
     return Claim.at_least(

@@ -24,6 +24,7 @@ from offtangent.kernels import Gram, relu_hidden
 from offtangent.lab import Claim, Cost, Results
 from offtangent.linalg import Spectrum
 from offtangent.papers.arora import _conditions, lemmas_inside, lemmas_report
+from offtangent.papers.arora._conditions import NEW, SEEN
 from offtangent.papers.arora._descent import Networks, active, follow, near_supremum
 from offtangent.papers.arora.lemmas_inside import SMALLEST
 from offtangent.papers.arora.lemmas_report import MOST
@@ -47,6 +48,7 @@ class Inside:
     delta: float
     seeds: int
     steps: int
+    key: int = SEEN  # of the networks
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ PROFILES = {
 
 def cells(config: Config) -> list[Inside | Widths | Linearised | Enough]:
     seeds = config.seeds
-    inside = [Inside(factor, 2, 1.0, config.delta, seeds, steps=80) for factor in config.factors]
+    inside = [Inside(factor, 2, 1.0, config.delta, seeds, steps=80, key=NEW) for factor in config.factors]
     widths = [
         Widths(width, scale, config.samples, config.dim, seeds, config.steps)
         for width in config.widths
@@ -168,7 +170,7 @@ def draw(results: Results) -> list[Figure]:
 def _run_inside(cell: Inside) -> xr.Dataset:
     n, width = cell.samples, _width(cell)
     X, y = np.eye(n), _labels(n)
-    nets = Networks.draw(cell.seeds, n, width, cell.scale)
+    nets = Networks.draw(cell.seeds, n, width, cell.scale, key=cell.key)
     bound = initial_residual_bound(n, cell.scale, delta=cell.delta)
     radius = movement_radius(n, width, smallest=SMALLEST, residual=bound)
     spectrum = Spectrum.of(SMALLEST * np.eye(n))

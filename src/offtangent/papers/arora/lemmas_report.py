@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
 from offtangent import data
 from offtangent.kernels import relu_hidden
@@ -15,7 +14,7 @@ from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import fraction_interval, mean_interval, slope_interval
 from offtangent.papers.arora._conditions import DELTA, theorem_31, theorem_41
-from offtangent.papers.arora._tables import stacked
+from offtangent.papers.arora._tables import OverWidths
 from offtangent.papers.arora.lemmas_inside import CHANGES, COLOURS, FRACTIONS, no_slower, per, scaled
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
@@ -30,15 +29,13 @@ MOST = 128  # inputs on any one sphere
 
 def width_claims(results: Results) -> Iterator[Claim]:
     """Lemmas C.3 and 5.4, which ask for no width, and the others at widths that suffice in practice."""
-    table = stacked(results, "width", "scale")
-    if table is None:
+    found = OverWidths.of(results)
+    if found is None:
         return
-    cell = results.pairs[0][0]
-    widths, n = table.width.values.astype(float), cell.samples
-    over = f"n = {n}, d = {cell.dim}, {cell.seeds} seeds, {len(widths)} widths from {widths[0]:.0f} to {widths[-1]:.0f}"
+    cell, table, widths, over = found.cell, found.table, found.widths, found.where
+    n = cell.samples
     kernel = table.kernel.isel(scale=0)  # H(0) does not depend on κ
-    values = kernel.transpose("seed", "width").values
-    slope = slope_interval(widths, values, level=0.99)
+    slope = slope_interval(widths, found.at(table.scale.values[0], "kernel"), level=0.99)
     closest = float((kernel / table.kernel_bound.isel(scale=0)).max())
     yield no_slower(
         slope,
@@ -50,10 +47,10 @@ def width_claims(results: Results) -> Iterator[Claim]:
     )
     yield _initial_loss(table, n, over)
     yield from _rademacher(table, n, over)
-    has = {"smallest": float(table.smallest.values.flat[0]), "rate": _rate(n, cell.dim), "width": float(widths[0])}
+    has = {"smallest": found.smallest, "rate": _rate(n, cell.dim), "width": float(widths[0])}
     for scale in table.scale.values:
         hypotheses = theorem_31(n, scale=float(scale), **has)
-        far = _by_width(table, "furthest", scale)[:, [0, -1]].mean(axis=0) / scale
+        far = found.at(scale, "furthest")[:, [0, -1]].mean(axis=0) / scale
         for name, (what, exponent, source) in CHANGES.items():
             values = scaled(table.sel(scale=scale), name).transpose("seed", "width").values
             why = (
@@ -239,16 +236,16 @@ def _widths(cell: Any, found: xr.Dataset) -> tuple[dict[str, float], dict[str, f
 
 def width_figures(results: Results) -> Iterator[Figure]:
     """How far everything moves, against width."""
-    table = stacked(results, "width", "scale")
-    if table is None:
+    found = OverWidths.of(results)
+    if found is None:
         return
-    cell, widths = results.pairs[0][0], table.width.values.astype(float)
+    cell, table, widths = found.cell, found.table, found.widths
     where = f"n = {cell.samples} points on the sphere in d = {cell.dim}, labels ±1, {cell.seeds} seeds"
     for scale in table.scale.values:
         plot = new_plot()
         shown = {"kernel": ("‖H(0) − H∞‖_F", -0.5, "")} | CHANGES
         for (name, (what, exponent, _)), colour in zip(shown.items(), COLOURS, strict=False):
-            values = _by_width(table, name, scale)
+            values = found.at(scale, name)
             bars = (values.min(axis=0), values.max(axis=0))
             points(plot, widths, values.mean(axis=0), name=what, colour=colour, band=bars)
             guide = values.mean(axis=0)[-1] * (widths / widths[-1]) ** exponent
@@ -263,10 +260,10 @@ def width_figures(results: Results) -> Iterator[Figure]:
     plot = new_plot()
     root = float(table.root.values.flat[0])
     for scale, colour in zip(table.scale.values, COLOURS, strict=False):
-        values = _by_width(table, "distance", scale)
+        values = found.at(scale, "distance")
         bars = (values.min(axis=0), values.max(axis=0))
         points(plot, widths, values.mean(axis=0), name=f"‖W(k) − W(0)‖_F, κ = {scale:g}", colour=colour, band=bars)
-        coupled = _by_width(table, "coupled", scale).mean(axis=0)
+        coupled = found.at(scale, "coupled").mean(axis=0)
         line(plot, widths, coupled, name=f"u(0) taken into account, κ = {scale:g}", colour=colour, dash="dash")
     line(plot, widths, np.full(len(widths), root), name="√(yᵀ(H∞)⁻¹y)", colour="grey")
     style(plot, x="width m", y="distance from the initial weights", log_x=True)
@@ -300,7 +297,3 @@ def enough_figures(results: Results) -> Iterator[Figure]:
         f"width up to {cell.widest} did.",
         plot,
     )
-
-
-def _by_width(table: xr.Dataset, name: str, scale: float) -> Float[np.ndarray, "s w"]:
-    return table[name].sel(scale=scale).transpose("seed", "width").values

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from offtangent.lab import Claim, Results, Sweep
+from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
+from offtangent.lab.sweeps import Sweep
 from offtangent.papers.bai_lee._gaps import DELTA, NORM
 from offtangent.report import Figure, finished, new_plot, power, series
 

@@ -24,6 +24,7 @@ from offtangent.networks import TwoLayer
 from offtangent.papers.bai_lee import _gaps_report, constructions_report
 from offtangent.papers.bai_lee._gaps import measured_gap
 from offtangent.report import Figure
+from offtangent.special.losses import logistic
 from offtangent.theory.bai_lee.bounds import generalisation_gap
 from offtangent.theory.bai_lee.complexity import expected_input_spread, feature_rademacher, feature_term
 from offtangent.theory.bai_lee.expressivity import Expression, RidgePower, express, xor_target
@@ -178,6 +179,7 @@ def run(cell: Target | Features | Spread | Gap) -> xr.Dataset:
 def claims(results: Results) -> Iterator[Claim]:
     yield from constructions_report.claims(results.where(Target), results.where(Features), results.where(Spread))
     yield from _gaps_report.claims(results.where(Gap))
+    yield from constructions_report.risk_claims(results.where(Target))
 
 
 def draw(results: Results) -> list[Figure]:
@@ -210,6 +212,7 @@ def _measured(expression: Expression, X: Float[np.ndarray, "n d"], radius: float
         "error": _rms(errors),
         "square": float(np.mean(errors**2)),
         "expected": float(np.mean(expected)),
+        "risk": _risk_error(expression.target(X), errors),
         "worst": float(np.abs(errors).max() / math.sqrt(float(expected.sum()) / DELTA)),
         "norm4": expression.norm4,
         "norm_ratio": expression.norm4 / expression.norm4_bound(delta=DELTA),
@@ -228,6 +231,13 @@ def _measured(expression: Expression, X: Float[np.ndarray, "n d"], radius: float
         "feature_expected": float(np.mean(variance)),
         "energy_ratio": float(np.mean(a**2)) / random_feature_energy_bound(target.direction, power),
     }
+
+
+def _risk_error(target: Float[np.ndarray, "n"], errors: Float[np.ndarray, "n"]) -> float:
+    """|L^Q(W⋆) − L(f⋆)| of Theorem 7, for the logistic loss and the signs of f⋆ as labels, in float64."""
+    with jax.enable_x64(True):
+        losses = [np.asarray(logistic(np.sign(target), values)) for values in (target + errors, target)]
+    return abs(float(np.mean(losses[0] - losses[1])))
 
 
 def _features(cell: Features, key: Key[Array, ""]) -> dict[str, float]:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Results, Sweep
+from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import Interval, mean_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.report import Figure, line, new_plot, points
 from offtangent.report.axes import style
 from offtangent.theory.bai_lee.complexity import sphere_spread_bound
@@ -55,12 +56,18 @@ def _sweep(results: Results) -> Sweep[Any] | None:
     return results.sweep("width", f"{cell.samples} inputs, d = {cell.dim}, {cell.seeds} seeds")
 
 
+def _said(target: str) -> tuple[dict[str, Any], str]:
+    """The source and hypothesis of what is said of a target, and how 2-XOR differs, in words."""
+    power, xor = 2 if target == "xor" else int(target), target == "xor"
+    odd = Hypothesis("(p − 2) mod 2, but for p = 3", 0 if power == 3 else power % 2, "=", 0, "Theorem 7")
+    words: dict[str, Any] = {"source": "Theorem 7, footnote 5" if xor else "Theorem 7", "hypotheses": (odd,)}
+    return words, "with random signs between its two parts " if xor else ""
+
+
 def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
     name, xor = NAMES[target], target == "xor"
     power = 2 if xor else int(target)
-    odd = Hypothesis("(p − 2) mod 2, but for p = 3", 0 if power == 3 else power % 2, "=", 0, "Theorem 7")
-    words: dict[str, Any] = {"source": "Theorem 7, footnote 5" if xor else "Theorem 7", "hypotheses": (odd,)}
-    said = "with random signs between its two parts " if xor else ""
+    words, said = _said(target)
     yield sweep.slope(
         "error",
         "≤",
@@ -104,6 +111,45 @@ def _of_target(target: str, sweep: Sweep[Any]) -> Iterator[Claim]:
         f"‖W⋆‖⁴ ≤ {bound} with probability 1 − δ/2",
         measured=f"mean over bound at the largest width, 99 % interval, {sweep.where}",
         note=above + (" For p = 2 the a(w₀) are one constant, and so is ‖W⋆‖." if power == 2 else ""),
+    )
+
+
+def risk_claims(targets: Results) -> Iterator[Claim]:
+    """Theorem 7's own inequality, |L^Q(W⋆) − L(f⋆)| ≤ ε for m ≥ Õ(…ε⁻²): the exponent of ε in m.
+
+    Args:
+        targets: The cells of targets expressed at one width.
+
+    Returns:
+        A claim for each target.
+    """
+    for (target,), cells in targets.groups("target"):
+        sweep = _sweep(cells)
+        if sweep:
+            yield _risk(target, sweep)
+
+
+def _risk(target: str, sweep: Sweep[Any]) -> Claim:
+    words, said = _said(target)
+    statement = f"L^Q at W⋆ {said}is L of {NAMES[target]} up to an error of O(m^(−1/2)): m ≥ Õ(ε⁻²) neurons for an ε"
+    if any("risk" not in data for _, data in sweep.results):
+        why = "This record has outputs alone, whose error bounds that of a 1-Lipschitz loss."
+        return Claim.not_run(
+            source=words["source"],
+            statement=statement,
+            reason="data",
+            why=why,
+            profile="smoke, laptop or paper, run anew",
+        )
+    risks = ", ".join(f"{one:.2g}" for one in np.sqrt((sweep["risk"] ** 2).mean(axis=0)))
+    return sweep.slope(
+        "risk",
+        "≤",
+        -0.5,
+        **words,
+        of="|L^Q(W⋆) − L(f⋆)|, logistic loss, labels sgn f⋆",
+        statement=statement,
+        note=f"Root mean squares over seeds: {risks}.",
     )
 
 

@@ -24,9 +24,10 @@ from jaxtyping import Array, Float, Key
 
 from offtangent import data
 from offtangent._host import on_host
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab import Claim, Cost, Results, over_seeds
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import slope_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.networks import TwoLayer
 from offtangent.report import Figure, finished, new_plot, power, series
 from offtangent.theory.bai_lee.assumptions import assumption_a

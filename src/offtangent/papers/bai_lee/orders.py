@@ -22,8 +22,9 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from offtangent import data
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab import Claim, Cost, Results, over_seeds
 from offtangent.lab.statistics import mean_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.networks import TwoLayer
 from offtangent.report import Figure, finished, new_plot, power, series
 from offtangent.special.activations import Activation

@@ -19,9 +19,9 @@ rotation, which no learner here sees, and a factor √2: the second one's signal
 The bounds are for large d. Over all d of the paper profile the n of the polynomials keep to them without a logarithm;
 for XOR they do with one on the cube's corners, and not for Wei et al.'s (slope 1.145, 95 % interval [1.077, 1.213]
 after division by log d, 1.465 before), where the growth is still slowing down. From d = 25 on they seemed to keep to
-them; that was seen first and decided then, so that it is judged on new seeds alone, those of the cells with `first`
-above zero. λ comes from three values: for XOR at d = 40 and 60 the quadratic model mostly takes the largest, for the
-polynomials none at all.
+them; that was seen first and decided then, so that it is judged on new seeds alone, by `bai_lee/again`.
+λ comes from three values: for XOR at d = 40 and 60 the quadratic model mostly takes the largest, for the polynomials
+none at all.
 
 For p = 4 the NTK ends at d = 28: at 40 it would need more than 60 000 samples, and a grid up to 2.5 times as many does
 not fit into 140 GB. The quadratic model has 8192 neurons: 2048 left some seeds above the level from d = 28 on, whatever
@@ -32,7 +32,7 @@ where it needs fewer than the NTK from d = 7 on. Four cells at once fit into one
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import jax
@@ -77,7 +77,6 @@ class Task:
     # the others' width above the level.
     wider: dict[str, int] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)  # the last dimension of a learner that cannot go on to the end
-    again: tuple[int, ...] = ()  # dimensions at which the quadratic model is trained on new seeds, twice as many
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,8 @@ PROFILES = {
     ),
     "paper": Config(
         {
-            "xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2, again=(25, 40, 60)),
-            "noisy xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2, again=(25, 40, 60)),
+            "xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2),
+            "noisy xor": Task((10, 16, 25, 40, 60), width=1024, steps=600, reach=2),
             "3": Task((10, 14, 20, 28, 40), width=2048, steps=1200, reach=2, wider={"randomised": 4096}),
             "4": Task(
                 (5, 7, 10, 14, 20, 28, 40), width=2048, steps=1200, reach=2,
@@ -133,23 +132,18 @@ FACTOR = 2 ** (2 / 3)  # from one n to the next
 
 
 def cells(config: Config) -> list[Curve]:
-    first = [
-        Curve(name, learner, dim, _grid(name, learner, dim, task.reach), config.seeds,
+    return [
+        Curve(name, learner, dim, grid(name, learner, dim, task.reach), config.seeds,
               task.wider.get(learner, task.width), task.steps, config.precision)
         for name, task in config.tasks.items()
         for dim in task.dims
         for learner in LEARNERS
         if dim <= task.ends.get(learner, dim)
     ]  # fmt: skip
-    again = {(name, dim) for name, task in config.tasks.items() for dim in task.again}
-    return first + [
-        replace(cell, seeds=2 * config.seeds, first=config.seeds)
-        for cell in first
-        if cell.learner == "quadratic" and (cell.task, cell.dim) in again
-    ]
 
 
-def _grid(task: str, learner: str, dim: int, reach: int) -> tuple[int, ...]:
+def grid(task: str, learner: str, dim: int, reach: int) -> tuple[int, ...]:
+    """The n of a curve: `reach` of them on either side of the middle."""
     factor, power = MIDDLES[task, learner]
     return tuple(round(factor * dim**power * FACTOR**j) for j in range(-reach, reach + 1))
 

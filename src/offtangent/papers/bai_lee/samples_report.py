@@ -40,7 +40,7 @@ def claims(results: Results) -> list[Claim]:
     return [
         claim
         for task in tasks(results)
-        for claim in (*_of(task), *_on_new_seeds(task, TaskCurves(task.task, fresh.where(task=task.task))))
+        for claim in (*_of(task), *on_new_seeds(task, TaskCurves(task.task, fresh.where(task=task.task))))
     ]
 
 
@@ -169,8 +169,16 @@ def _large(dims: Float[np.ndarray, " k"]) -> Hypothesis:
     return Hypothesis("smallest d", float(dims[0]), "≥", LARGE, said, given=False)
 
 
-def _on_new_seeds(task: TaskCurves, fresh: TaskCurves) -> Iterator[Claim]:
-    """2-XOR's n_Q = Õ(d) where d is large, on the seeds that were drawn since; or that there are none."""
+def on_new_seeds(task: TaskCurves, fresh: TaskCurves) -> Iterator[Claim]:
+    """2-XOR's n_Q = Õ(d) where d is large, on the seeds that were drawn since; or that there are none.
+
+    Args:
+        task: The curves of the seeds from 0 on, of which a note tells.
+        fresh: Those of other seeds, which are judged.
+
+    Returns:
+        One claim; none of a polynomial.
+    """
     if not is_xor(task.task):
         return
     statement = (
@@ -201,7 +209,11 @@ def _on_new_seeds(task: TaskCurves, fresh: TaskCurves) -> Iterator[Claim]:
         )
         seen = f" On those seeds it is {old.value:.3f} [{old.low:.3f}, {old.high:.3f}] there, which decides nothing."
     yield Claim.not_run(
-        source="Section 5.2", statement=statement, reason="data", why=f"{CHOSEN}{seen}", profile="paper"
+        source="Section 5.2",
+        statement=statement,
+        reason="data",
+        why=f"{CHOSEN}{seen}",
+        profile="paper of bai_lee/again",
     )
 
 

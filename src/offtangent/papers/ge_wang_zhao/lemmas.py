@@ -4,10 +4,11 @@ A network with k random features $z_j = (R\bar x_j)^p$ memorises n samples when 
 the columns of Z, are linearly independent. The proof that they are, for inputs moved by a little Gaussian noise of
 variance v, goes from the norms of symmetric tensors (Lemmas 6, 7) over the variance of Gaussian polynomials (9, 10) and
 the chance that they are small (11, 12) to leave-one-out distances (8) and σ_min(Z) (13); without noise it needs more
-features than symmetric tensors have dimensions (18, 19). Lemmas 14 and 20 bound the length of z.
+features than symmetric tensors have dimensions (15 to 19). Lemmas 14 and 20 bound the length of z.
 
-Nine kinds of cell, all float64 on the host: Tensors (Lemmas 6, 9, 10), Net (7), Distances (8), Ball (11, 12),
-Decoupled and Perturbed (13), Outside (σ_min(Z) where Lemma 13 says nothing), Lengths (14, 20), Span (18, 19).
+Kinds of cells, all float64 on the host: Tensors (Lemmas 6, 9, 10), Net (7), Distances (8), Ball (11, 12),
+Decoupled and Perturbed (13), Outside (σ_min(Z) where Lemma 13 says nothing), Lengths (14, 20), Span (18, 19), and those
+of `lemmas_nets`: Smallness and Leading (Propositions 2 and 4), Lowest, Highest and Radial (Lemmas 15, 16 and 17).
 """
 
 import math
@@ -19,9 +20,10 @@ from jaxtyping import Float
 
 from offtangent.lab import Claim, Cost, Results
 from offtangent.networks.quadratic import symmetric_dimension
-from offtangent.papers.ge_wang_zhao import lemmas_figures, lemmas_report
+from offtangent.papers.ge_wang_zhao import lemmas_figures, lemmas_nets, lemmas_report
 from offtangent.papers.ge_wang_zhao._kept import HALF, NOISE, chances, kept
 from offtangent.papers.ge_wang_zhao._random import full_power, smallest_of, sphere, unit_tensor
+from offtangent.papers.ge_wang_zhao.lemmas_nets import Highest, Leading, Lowest, Radial, Smallness
 from offtangent.report import Figure
 from offtangent.theory.ge_wang_zhao.features import (
     decoupled_subspace,
@@ -156,7 +158,8 @@ class Span:
         return max(min(8, symmetric_dimension(self.dim, 2 * self.power) // 2), 1)
 
 
-Kind = Tensors | Net | Distances | Ball | Decoupled | Perturbed | Outside | Lengths | Span
+OfNets = Smallness | Leading | Lowest | Highest | Radial
+Kind = Tensors | Net | Distances | Ball | Decoupled | Perturbed | Outside | Lengths | Span | OfNets
 
 
 @dataclass(frozen=True)
@@ -217,11 +220,14 @@ def cells(config: Config) -> list[Kind]:
         found.append(Span(power, 2, 2, config.many))
     found += [Distances(law, n, seeds) for law in ("gaussian", "squares", "orthonormal", "sum") for n in (2, 8, 32)]
     found += [Outside(2, 10, 25, 200, 1.0, 1.0, 3), Outside(2, 15, 30, 400, 1.0, 1.0, 3)]
+    found += lemmas_nets.cells(config.balls, seeds)
     return [*found, Outside(2, 100, 750, config.outside, 0.05**2, 0.15, 3)]
 
 
 def cost(cell: Kind) -> Cost:
     """Roughly: numbers drawn times what is done with each."""
+    if isinstance(cell, OfNets):
+        return Cost(*lemmas_nets.work(cell))
     if isinstance(cell, Tensors | Ball):
         size = symmetric_dimension(cell.dim, 2 * cell.power)
         return Cost(50 * cell.seeds * cell.draws * size, 8 * 8 * cell.draws * size + 1e6)
@@ -248,7 +254,7 @@ def drawn(cell: Kind) -> xr.Dataset:
     one = {
         Tensors: _tensors, Net: _net, Distances: _distances, Ball: _ball, Decoupled: _decoupled,
         Perturbed: _perturbed, Outside: _outside, Lengths: _lengths, Span: _span,
-    }[type(cell)]  # fmt: skip
+    }.get(type(cell), lemmas_nets.one)  # fmt: skip
     parts = [one(cell, seed) for seed in range(cell.seeds)]  # type: ignore[operator]
     table = {
         name: (("seed", "q") if np.ndim(first) else "seed", np.array([part[name] for part in parts], np.float64))

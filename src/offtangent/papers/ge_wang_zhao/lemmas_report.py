@@ -11,6 +11,7 @@ from offtangent.lab import Claim, Results
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import Interval, fraction_interval, mean_interval, slope_interval
 from offtangent.networks.quadratic import symmetric_dimension
+from offtangent.papers.ge_wang_zhao import lemmas_nets
 from offtangent.papers.ge_wang_zhao._judging import told_apart
 from offtangent.papers.ge_wang_zhao._kept import DELTA, HALF, MANY, NOISE, chances, deltas
 from offtangent.theory.ge_wang_zhao.capacity import admissible_features
@@ -38,6 +39,7 @@ def claims(results: Results) -> list[Claim]:
     found += _of_distances(_kind(results, "Distances"))
     for cell, data in _kind(results, "Outside"):
         found.append(_outside(cell, data))
+    found += lemmas_nets.claims(results)
     return sorted(found, key=lambda claim: int(claim.source.split()[1].strip(",")))
 
 

@@ -62,6 +62,8 @@ be computed, V-C for what can be verified, X-C for the paper's experiments.
     V-C6   Fact B.3, measured                                         allen_zhu_li/existence
     V-C6   Lemma B.2 and Example 4.1, computed                        allen_zhu_li/existence
     V-C7   Proposition C.1: lengths of Gaussian vectors, exactly      allen_zhu_li/existence
+    V-C7   Proposition C.2: lengths of sparse vectors under M         theory.allen_zhu_li.sparse_norm_bound
+    V-C7   Proposition C.2, measured                                  allen_zhu_li/existence
     V-C7   Lemma C.3: sums of Gaussian indicators                     allen_zhu_li/existence
     V-C1   Proposition C.4: the most signs that g′ turns              theory.allen_zhu_li.most_flips
     V-C1   Proposition C.4: their share as m → ∞                      theory.allen_zhu_li.flip_fraction
@@ -109,6 +111,7 @@ from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
     from offtangent.theory.allen_zhu_li.concept import *
+    from offtangent.theory.allen_zhu_li.gaussian_matrices import *
     from offtangent.theory.allen_zhu_li.gradients import *
     from offtangent.theory.allen_zhu_li.indicator import *
     from offtangent.theory.allen_zhu_li.kernel_limits import *
@@ -123,6 +126,7 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
         __name__,
         {
             "concept": "ConceptComplexity composite_bound concept_complexity series_complexity series_smoothness",
+            "gaussian_matrices": "sparse_norm_bound",
             "gradients": (
                 "Coupling DescentPoint SignChanges Signs coupling descent_parts gradient_parts sign_changes "
                 "sign_patterns"

@@ -54,8 +54,10 @@ can be computed, V-D for what can be verified, X-D for the paper's experiments.
     D10    Appendix E.1: ‖·‖_rv                                       theory.ge_wang_zhao.SymmetricTensor.rv_norm
     V-D6   Lemma 6: ‖M‖_rv ≥ ‖M‖/√p!                                  theory.ge_wang_zhao.rv_norm_floor
     V-D6   Lemma 7: the size of a net                                 theory.ge_wang_zhao.log_covering_bound
+    D10    Proposition 1: a net of the unit sphere                    theory.ge_wang_zhao.sphere_net
     D9     Definition 5: the leave-one-out distances of [x_j ⊗ x_j]   theory.ge_wang_zhao.leave_one_out_distances
     V-D5   Lemma 8: l/√n ≤ σ_min ≤ l, measured                        ge_wang_zhao/lemmas
+    D10    Proposition 2: how seldom a polynomial is near a value     theory.ge_wang_zhao.anticoncentration
     D10    Definition 6: the normalised Hermite basis                 theory.ge_wang_zhao.hermite_basis
     D10    Proposition 4: the leading Hermite coefficients            theory.ge_wang_zhao.leading_hermite
     D10    Proposition 5: mean and variance by Hermite coefficients   theory.ge_wang_zhao.hermite_expansion
@@ -64,6 +66,7 @@ can be computed, V-D for what can be verified, X-D for the paper's experiments.
     V-D6   Lemma 10: its left side, exactly                           theory.ge_wang_zhao.decoupled_variance
     V-D6   Lemma 10: its right side                                   theory.ge_wang_zhao.decoupled_variance_floor
     V-D6   Lemmas 6, 7 and 9 to 12, measured                          ge_wang_zhao/lemmas
+    V-D6   Propositions 2 and 4, measured                             ge_wang_zhao/lemmas
     D13    Lemma 13: Q, its rows r_i^{⊗p}                             theory.ge_wang_zhao.feature_rows
     D13    Lemma 13: Z = (Q ⊗ Q)X̄                                     theory.ge_wang_zhao.squared_features
     D13    Lemma 13, proof: the subspaces S_(i,j)                     theory.ge_wang_zhao.decoupled_subspace
@@ -73,6 +76,9 @@ can be computed, V-D for what can be verified, X-D for the paper's experiments.
     V-D7   Lemma 13 and beyond, measured                              ge_wang_zhao/lemmas
     D10    Lemma 14: the bound on ‖z_j‖, with noise                   theory.ge_wang_zhao.perturbed_feature_norm_bound
     V-D8   Lemmas 14 and 20, measured                                 ge_wang_zhao/lemmas
+    D10    Lemma 15: the least ‖Qc‖ on a net                          theory.ge_wang_zhao.net_floor
+    D10    Lemmas 16 and 17: the largest on a net, and everywhere     theory.ge_wang_zhao.net_ceiling
+    V-D9   Lemmas 15 to 17, measured                                  ge_wang_zhao/lemmas
     D13    Lemma 17, proof: the expansion in a net                    theory.ge_wang_zhao.net_expansion
     D10    Lemma 18: the least singular value of Q                    theory.ge_wang_zhao.spanning_floor
     D10    Lemma 19, eq. (5): the floor under σ_min(Z)                theory.ge_wang_zhao.feature_square_floor
@@ -91,6 +97,7 @@ if TYPE_CHECKING:
     from offtangent.theory.ge_wang_zhao.features import *
     from offtangent.theory.ge_wang_zhao.landscape import *
     from offtangent.theory.ge_wang_zhao.monomials import *
+    from offtangent.theory.ge_wang_zhao.nets import *
     from offtangent.theory.ge_wang_zhao.tensor_squares import *
     from offtangent.theory.ge_wang_zhao.tensors import *
 
@@ -106,6 +113,7 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
             ),
             "landscape": "Curvature QuadraticRisk Smoothness interpolant negative_curvature_descent smoothness",
             "monomials": "multi_indices",
+            "nets": "anticoncentration net_ceiling net_floor sphere_net",
             "tensor_squares": "SmallestSingular leave_one_out_distances smallest_singular",
             "tensors": (
                 "SymmetricTensor decoupled_variance decoupled_variance_floor gaussian_variance gaussian_variance_floor "

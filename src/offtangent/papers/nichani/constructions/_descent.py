@@ -14,15 +14,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int
+import xarray as xr
+from jaxtyping import Array, Bool, Float, Int
 
 from offtangent._host import on_host
 from offtangent.data.targets import LowDegreePlusSparse
 from offtangent.lab import Cost
 from offtangent.papers.nichani.constructions._setting import MOST, SIGMAS, bounded, network, on_sphere, planted
 from offtangent.special.sphere import polynomial_dimension
+from offtangent.taylor import certificate
+from offtangent.taylor.curvature import Certificate
 from offtangent.theory import FeatureCovariance
 from offtangent.theory.bai_lee.penalties import LANDSCAPE_CONSTANT
+from offtangent.theory.bai_lee.signs import in_float64
 from offtangent.theory.nichani.choice import RegulariserSizes, regulariser_choice
 from offtangent.theory.nichani.joint import JointExpression, express_jointly
 from offtangent.theory.nichani.landscape import JointLandscape
@@ -34,6 +38,8 @@ from offtangent.training.directions import perturbed_descent
 RATES = {"softplus": 1.0, "sigmoid": 8.0}
 # σ: the length of the noise on a gradient.
 NOISE = 0.1
+# Tolerance of a curvature, over the largest.
+LOOSE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +124,30 @@ def descended(
     if not np.isfinite(found).all():
         raise ArithmeticError(f"The descent at m = {width} diverged: its rate {rate:g} is too large.")
     return found
+
+
+def stationarity(problem: Problem, W: Float[np.ndarray, "d m"], seed: int) -> Certificate:
+    """Certify how stationary W is for L_λ: its gradient, and the lowest curvature by Lanczos in float64."""
+    with jax.enable_x64(True):
+        return certificate(in_float64(problem.risk), W, key=jax.random.key(seed), tol=LOOSE)
+
+
+def arrived(data: xr.Dataset, *, nu: float, gamma: float) -> Bool[np.ndarray, " s"]:
+    """Tell which of a cell's networks end at a (ν, γ)-second-order stationary point."""
+    return (data["gradient"].values <= nu) & (data["lowest"].values >= -gamma)
+
+
+def told(data: xr.Dataset) -> str:
+    """Say what was found of gradients and curvatures."""
+    return (
+        f"Largest ‖∇L_λ‖ {data['gradient'].values.max():.2g}, smallest λ_min at least "
+        f"{data['lowest'].values.min():.2g} (Lanczos, δ = 10⁻³)."
+    )
+
+
+def largest_loss(which: Bool[np.ndarray, " s"], where: str) -> str:
+    """Say whose L_λ is looked at: that of the certified networks, or of all where there are none."""
+    return f"the largest L_λ(Ŵ) of the {int(which.sum()) or 'runs, none of them'} certified, {where}"
 
 
 def descent_cost(*, seeds: int, width: int, dim: int, samples: int, steps: int) -> Cost:

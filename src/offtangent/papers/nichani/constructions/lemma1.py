@@ -17,9 +17,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab import Claim, Cost, Results, over_seeds
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import mean_interval, slope_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.networks import TwoLayer
 from offtangent.papers.nichani.constructions import _hypotheses as asked
 from offtangent.papers.nichani.constructions._setting import (

@@ -12,28 +12,34 @@ L_λ(Ŵ) ≤ C ε_min, which is to be had.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from offtangent.lab import Claim, Cost, Results, Sweep
+from offtangent.lab import Claim, Cost, Results
 from offtangent.lab.claims import Verdict
 from offtangent.lab.hypotheses import Hypothesis
 from offtangent.lab.statistics import fraction_interval
+from offtangent.lab.sweeps import Sweep
 from offtangent.papers.nichani.constructions import _hypotheses as asked
-from offtangent.papers.nichani.constructions._descent import Problem, descended, descent_cost, problems, unseen
+from offtangent.papers.nichani.constructions._descent import (
+    Problem,
+    arrived,
+    descended,
+    descent_cost,
+    largest_loss,
+    problems,
+    stationarity,
+    told,
+    unseen,
+)
 from offtangent.papers.nichani.constructions._setting import MOST, NAMES
 from offtangent.report import Figure, finished, line, new_plot, series
-from offtangent.taylor import certificate
-from offtangent.theory.bai_lee.signs import in_float64
 from offtangent.theory.nichani.choice import RegulariserChoice, regulariser_choice
 
 # η, half of what stays stable at every size of the profiles.
 RATE = 2.0
-# Tolerance of a curvature, over the largest.
-LOOSE = 1e-2
 # With which probability Theorem 3 may fail, for its 1/poly(d).
 DELTA = 0.1
 
@@ -181,12 +187,12 @@ def _assumed(cell: Stated, data: xr.Dataset) -> tuple[Hypothesis, ...]:
 
 def _certified(cell: Stated, data: xr.Dataset) -> Bool[np.ndarray, " s"]:
     choice = _choice(cell)
-    return (data["gradient"].values <= choice.gradient) & (data["lowest"].values >= -choice.curvature)
+    return arrived(data, nu=choice.gradient, gamma=choice.curvature)
 
 
 def _on_arriving(cell: Stated, data: xr.Dataset, where: str) -> Claim:
-    choice, certified = _choice(cell), _certified(cell, data)
-    share = fraction_interval(int(certified.sum()), certified.size)
+    choice, which = _choice(cell), _certified(cell, data)
+    share = fraction_interval(int(which.sum()), which.size)
     claim = Claim.at_least(
         share,
         1 - DELTA,
@@ -196,8 +202,7 @@ def _on_arriving(cell: Stated, data: xr.Dataset, where: str) -> Claim:
         f"{choice.curvature:.3g}, within poly(m) steps: here {cell.steps}; m = {cell.width}, n = {cell.samples}",
         measured=f"fraction of networks certified at the last step, 95 % interval, {where}",
         hypotheses=(*_assumed(cell, data), asked.on_start("W = 0")),
-        note=f"Largest ‖∇L_λ‖ {data['gradient'].values.max():.2g}, smallest λ_min at least "
-        f"{data['lowest'].values.min():.2g} (Lanczos, δ = 10⁻³).",
+        note=told(data),
     )
     if claim.verdict is Verdict.FAILS and share.high >= 1 - DELTA:
         few = f"{cell.seeds} networks are too few to tell; 36, all of them certified, would do."
@@ -206,15 +211,15 @@ def _on_arriving(cell: Stated, data: xr.Dataset, where: str) -> Claim:
 
 
 def _on_loss(cell: Stated, data: xr.Dataset, where: str) -> Claim:
-    choice, certified = _choice(cell), _certified(cell, data)
-    chosen = data["regularised"].values[certified] if certified.any() else data["regularised"].values
+    choice, which = _choice(cell), _certified(cell, data)
+    chosen = data["regularised"].values[which] if which.any() else data["regularised"].values
     width = asked.width_of_lemma_3(cell.width, choice, cell.samples)
     return Claim.at_most(
         float(chosen.max()),
         cell.epsilon,
         source="Corollary 1",
         statement=f"L_λ(Ŵ) ≤ ε_min = {cell.epsilon:g} at such a point; m = {cell.width}, n = {cell.samples}",
-        measured=f"the largest L_λ(Ŵ) of the {int(certified.sum()) or 'runs, none of them'} certified, {where}",
+        measured=largest_loss(which, where),
         hypotheses=(*_assumed(cell, data), width),
         note=f"Expected from m = {float(width.limit):.2g} on. At W = 0 L_λ is {data['start'].values.mean():.3g}; "
         f"at W⋆ of Theorem 2 it is {data['star'].values.mean():.2g}, as R₄(W⋆) = {data['top'].values.mean():.2g}, and "
@@ -283,8 +288,7 @@ def _one(cell: Stated, problem: Problem, W: Float[np.ndarray, "d m"], seed: int)
     labels = np.concatenate([star.y, problem.target(X)])
     found = {}
     if cell.certified:
-        with jax.enable_x64(True):
-            point = certificate(in_float64(problem.risk), W, key=jax.random.key(seed), tol=LOOSE)
+        point = stationarity(problem, W, seed)
         found = {"gradient": point.gradient_norm, "lowest": point.lowest}
     return found | {
         "regularised": here.loss,

@@ -20,8 +20,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from offtangent.lab import Claim, Cost, Results, Sweep, over_seeds
+from offtangent.lab import Claim, Cost, Results, over_seeds
 from offtangent.lab.hypotheses import Hypothesis
+from offtangent.lab.sweeps import Sweep
 from offtangent.papers.nichani.constructions import _hypotheses as asked
 from offtangent.papers.nichani.constructions._setting import (
     DRAWS,

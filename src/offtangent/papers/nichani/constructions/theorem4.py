@@ -14,8 +14,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from offtangent.lab import Claim, Cost, Results, Sweep
+from offtangent.lab import Claim, Cost, Results
 from offtangent.lab.hypotheses import Hypothesis
+from offtangent.lab.sweeps import Sweep
 from offtangent.papers.nichani.constructions import _hypotheses as asked
 from offtangent.papers.nichani.constructions._descent import (
     RATES,
