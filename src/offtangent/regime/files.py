@@ -40,7 +40,8 @@ def read_training(path: Path, states: Sequence[Path] = (), *, torch: bool = Fals
         loaded = load(path)
     make = getattr(loaded.module, "training", None)
     require(make is not None, f"{path.name} has no function training(). {HINT}")
-    require(callable(make), f"{path.name}: training is {a_kind(make)}, where a function belongs. {HINT}")
+    if not callable(make):
+        raise InputError(f"{path.name}: training is {a_kind(make)}, where a function belongs. {HINT}")
     with asking(str(path), "training()"), loaded.at_home():
         found = make()
     require(isinstance(found, Training), f"{path.name}: training() gave {a_kind(found)}. {HINT}")

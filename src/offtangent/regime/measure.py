@@ -119,8 +119,9 @@ class Start:
         if self.y is not None:
             centred(self.y, length(self.X))
         if self.held_out is not None:
+            pair: Any = self.held_out
             require(
-                isinstance(self.held_out, tuple) and len(self.held_out) == 2,
+                isinstance(pair, tuple) and len(pair) == 2,
                 "held_out must be inputs with their labels: held_out=(X_test, y_test).",
             )
             _check_samples(self.held_out[0], "held_out")

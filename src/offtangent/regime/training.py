@@ -13,7 +13,6 @@ from offtangent._checks import check_count, require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.blocks import length
 from offtangent.regime.scores import LOSSES
-from offtangent.taylor.checks import check_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,10 @@ class Training:
     loss: str | None = None
 
     def __post_init__(self) -> None:
-        check_function(self.f)
+        require(
+            callable(self.f),
+            f"f is {a_kind(self.f)}: expected a function f(params, X), or a PyTorch module.",
+        )
         require(
             isinstance(self.checkpoints, Sequence) and not isinstance(self.checkpoints, str | bytes),
             f"checkpoints is {a_kind(self.checkpoints)}: expected a list of parameters, [params0, …, params].",
