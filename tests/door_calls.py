@@ -28,7 +28,8 @@ from door_kinds import (
 )
 from offtangent import estimators, labels, networks, special, training
 from offtangent.data import hierarchy
-from offtangent.regime import measure_regime
+from offtangent.regime import Training, measure_regime
+from offtangent.regime.course import follow
 from offtangent.theory.ge_wang_zhao.descent import DescentSettings
 
 KEY = jax.random.key(0)
@@ -343,7 +344,7 @@ def of_taylor_and_training(folder: Path) -> dict[str, Words]:
     }
 
 
-def of_labels_and_regime() -> dict[str, Words]:
+def of_labels_and_regime(folder: Path) -> dict[str, Words]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((24, 3))
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
@@ -351,6 +352,14 @@ def of_labels_and_regime() -> dict[str, Words]:
     f = lambda p, x: jnp.tanh(x @ p)  # noqa: E731
     single, w = X.astype(np.float32), jnp.asarray(rng.standard_normal(3), jnp.float32)
     regime = measure_regime(f, w, 1.5 * w, single)
+    trained = Training(f, [w, 1.5 * w], single, y)
+    source = folder / "mine.py"
+    source.write_text(
+        "import numpy as np\nimport offtangent as ot\ndef training(): return ot.regime.Training(abs, [], np.eye(2))\n"
+    )
+    held_out = Arg((single, y), {"an int": 3, "one": (single,), "few labels": (single, y[:3])})
+    held_out = held_out.saying("held_out|held-out")
+    labelled = array(y).but("none", "one axis more").saying("y|labels")
     levels, facts = np.array([1.0, 0.5]), Arg({"a": "b"}, {"an int": 3, "text": "abc"})
     below = number(0.0, negative=-1.0, infinite=np.inf)
     settings = words(
@@ -405,10 +414,43 @@ def of_labels_and_regime() -> dict[str, Words]:
             X=array(single).but("complex", "words", "ragged", "one axis more").saying("X|x of shape|inputs"),
             y=array(y).but("none", "one axis more").saying("y|labels"),
             order=count(2),
-            neurons=count(-1, least=-1).but("truth", "too few"),
+            held_out=held_out,
         ),
+        "regime.measure.Start": words(
+            f=function(f),
+            params0=tree(w).saying("parameters"),
+            X=array(single).but("complex", "words", "ragged", "one axis more").saying("X|x of shape|inputs"),
+            y=labelled,
+            held_out=held_out,
+            order=count(2),
+            loss=choice("squared").or_none,
+            memory=count(10**8).or_none,
+        ),
+        "regime.training.Training": words(
+            f=function(f),
+            checkpoints=Arg([w, w], {"an int": 3, "text": "abc", "none": None, "one": [w]}),
+            X=Arg(single, {"no axes": 1.0, "empty": single[:0], "none": None}),
+            y=Arg(y, {"few": y[:3], "ragged": [[1.0], [1.0, 2.0]]}),
+            X_test=Arg(single, {"no axes": 1.0, "empty": single[:0]}),
+            y_test=Arg(y, {"few": y[:3]}),
+            steps=Arg([0, 1], {"few": [0], "text": "ab", "an int": 3}),
+            loss=choice("squared").or_none,
+        ),
+        "regime.course.follow": words(
+            training=thing(trained),
+            order=count(2),
+            samples=count(9),
+            seed=count(0, least=0).saying("seed"),
+            memory=count(10**8).or_none,
+            folder=path(folder / "followed").or_none,
+            watch=function(lambda _: None),
+        ),
+        "regime.files.read_training": words(
+            path=path(source), states=Arg([], {"missing": [folder / "none.pt"]}).saying("file"), torch=flag(False)
+        ),
+        "regime.course_page.course_figures": words(found=thing(follow(trained))),
         "regime.page.regime_page": words(found=thing(regime), name=thing("mine").but("text"), facts=facts),
-        "regime.page.answers": words(found=thing(regime)),
+        "regime.words.answers": words(found=thing(regime)),
         "regime.page.regime_figures": words(found=thing(regime)),
         "estimators.NTKRegressor": settings,
         "estimators.NTKClassifier": settings,
@@ -417,7 +459,7 @@ def of_labels_and_regime() -> dict[str, Words]:
 
 def calls(folder: Path) -> dict[str, Words]:
     """The whole table; a few files are written into the folder."""
-    return of_data(folder) | of_linalg() | of_networks() | of_taylor_and_training(folder) | of_labels_and_regime()
+    return of_data(folder) | of_linalg() | of_networks() | of_taylor_and_training(folder) | of_labels_and_regime(folder)
 
 
 def fitted(name: str):

@@ -83,7 +83,7 @@ CASES = {
     "measure_regime(f, P, moved, holed)": "The inputs hold 1 entry",
     "measure_regime(f, P, moved, X, np.full(8, nan))": "8 labels are NaN",
     "measure_regime(f, P, moved, X, ['cat'] * 8)": "expected numbers",
-    "measure_regime(f, P, moved, X, neurons=5)": "neurons=5",
+    "measure_regime(f, P, moved, X, held_out=(X, np.ones(3)))": "held-out labels have shape",
     # a function of the wrong output shape, or of other inputs
     "taylor.expand(lambda p, x: jnp.sum(x @ p), jnp.ones(3), 1).terms(jnp.ones(3), X)": "expected (n,) or (n, k)",
     "taylor.expand(lambda p, x: jnp.dot(p, x), jnp.ones(3), 1).terms(jnp.ones(3), X)": "jax.vmap(f, (None, 0))",
@@ -337,7 +337,7 @@ CASES = {
     "taylor.expand(f, P, 1).terms(moved, holed)": "The inputs hold 1 entry",
     "taylor.expand(f, P, 1).terms(jax.tree.map(lambda leaf: nan * leaf, P), X)": "The parameters hold",
     "measure_regime(f, P, moved, X[:0])": "X has no samples",
-    "measure_regime(f, P, moved, X, neurons=1.5)": "neurons=1.5",
+    "measure_regime(f, P, moved, X, held_out=X)": "held_out=(X_test, y_test)",
     # the arguments of train
     "train(training.HalfSquares(net), batch='3', key=key)": "batch='3'",
     "train(training.HalfSquares(net), batch=3, key=0)": "key must be one JAX key",

@@ -73,6 +73,20 @@ def test_the_claim_with_a_hypothesis_in_the_docs_lies_outside_and_says_why() -> 
     assert names["claim"].conditions == "Outside: width m = 1e+04, asked ≥ 5e+11 (Theorem 4.1)."
 
 
+def test_the_guide_to_regimes_runs_by_command_and_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, python = blocks(ROOT / "docs" / "regime.md", "python")
+    monkeypatch.chdir(tmp_path)
+    Path("my_model.py").write_text(file)
+    result = CliRunner().invoke(app, ["regime", "my_model.py", "--samples", "50"])
+    assert result.exit_code == 0, result.output
+    assert "Is it lazy?" in result.output
+    names: dict[str, Any] = {}
+    exec(compile(file, "regime.md", "exec"), names)
+    exec(compile(python, "regime.md", "exec"), names)
+    assert names["course"].names == ("10", "100", "300")
+    assert "The regime of my network" in Path("regime.html").read_text()
+
+
 def test_the_guide_to_one_s_own_data_runs_and_its_network_follows_eq_8(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,8 +25,8 @@ def check_no_torch(name: str, value: object) -> None:
         )
 
 
-def check_kind(name: str, value: object, kind: type, such: str) -> None:
-    """Refuse what is no object of this class; `such` says what makes one."""
+def check_kind(name: str, value: object, kind: type | tuple[type, ...], such: str) -> None:
+    """Refuse what is no object of this class, or of one of these; `such` says what makes one."""
     require(isinstance(value, kind), f"{name} is {a_kind(value)}: expected one of {such}.")
 
 

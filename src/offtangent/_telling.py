@@ -4,8 +4,10 @@ import errno
 import json
 import os
 import sys
+import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offtangent._errors import InputError
 from offtangent._files import shown
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"holds": "green", "holds with constants 1": "green", "fails": "bold red", "refuted as printed": "yellow"}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+QUIET = 5.0  # seconds between two lines of progress where there is no terminal
 REASONS = 10  # of failures that are told; the log has all of them
 
 
@@ -217,6 +221,36 @@ def print_failures(failures: "Sequence[Failure]", judged: "Mapping[str, Judged]"
     more = f" for {len(alike)} reasons" if len(alike) > REASONS else ""
     how_many = f"{len(failures)} cells failed{more}; " if failures else ""
     err.print(f"{how_many}tracebacks are in {shown(log)}. What was computed is stored.", soft_wrap=True)
+
+
+@contextmanager
+def going_on() -> Iterator[Callable[[str], None]]:
+    """Where to tell what is going on: a line that changes on a terminal, a line now and then elsewhere."""
+    if err.is_terminal:
+        with err.status("") as status:
+            yield lambda text: status.update(Text(f"{text} …"))
+        return
+    last = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= QUIET:
+            last = time.monotonic()
+            err.print(Text(f"{text} …"), soft_wrap=True)
+
+    yield tell
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse an output folder that cannot be written, before any work."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"The output folder {folder} cannot be written: {error.strerror or error}. Give another with --out."
+        ) from None
 
 
 def _warn(text: str) -> None:

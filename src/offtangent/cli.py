@@ -29,7 +29,8 @@ from offtangent._telling import (
     told_of,
     untold,
 )
-from offtangent.labels.command import EPILOG, labels
+from offtangent.labels import command as of_labels
+from offtangent.regime import command as of_regime
 
 if TYPE_CHECKING:
     pass
@@ -206,7 +207,8 @@ def _print_path(page: Path | None) -> None:
         out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
 
 
-app.command(epilog=EPILOG)(polite(labels))
+app.command(epilog=of_labels.EPILOG)(polite(of_labels.labels))
+app.command(epilog=of_regime.EPILOG)(polite(of_regime.regime))
 
 
 @app.command(epilog="Example: offtangent info")

@@ -330,7 +330,7 @@ def test_rooms_that_only_carry_results_bring_nothing_along(tmp_path):
 
 def test_what_a_run_uses_of_the_lab_counts(tmp_path):
     (tmp_path / "a.py").write_text("from offtangent import lab\ndef run(cell): return lab.over_seeds")
-    (tmp_path / "b.py").write_text("from offtangent import lab\ndef run(cell): return lab.combine")
+    (tmp_path / "b.py").write_text("from offtangent import lab\ndef run(cell): return lab.slices.combine")
     assert fingerprint(tmp_path / "a.py").code != fingerprint(tmp_path / "b.py").code
 
 

@@ -43,7 +43,7 @@ def draw(results):
 '''
 WHOLE = '''
 """Two questions."""
-from offtangent.lab import combine
+from offtangent.lab.slices import combine
 import first, second
 PROFILES, CELLS, cells, run, claims, draw, cost = combine(first, second)
 '''

@@ -14,7 +14,8 @@ from offtangent._errors import InputError
 from offtangent.kernels import empirical_ntk
 from offtangent.networks import TwoLayer
 from offtangent.regime import measure_regime
-from offtangent.regime.page import answers, regime_figures, regime_page
+from offtangent.regime.page import regime_figures, regime_page
+from offtangent.regime.words import answers
 from offtangent.report.page import render
 
 X = jax.random.normal(jax.random.key(1), (12, 4))
@@ -72,9 +73,9 @@ def test_neurons_are_columns_of_our_networks_and_rows_of_equinox():
     assert one.in_lazy_units == pytest.approx(2 * 6**0.5)
     assert one.in_quadratic_units == pytest.approx(2 * 6**0.25)
     f, params, x = models.equinox_mlp()
-    found = measure_regime(f, params, models.moved(params, 0.01), x, neurons=0, order=1)
+    found = measure_regime(f, params, models.moved(params, 0.01), x, order=1)
     assert [move.width for move in found.movements if len(move.shape) == 2] == [8, 8, 8, 2]
-    assert all(move.name.startswith(".layers") for move in found.movements)
+    assert all(move.name.startswith("layers.") for move in found.movements)
 
 
 def test_classes_are_aligned_one_against_the_rest():
@@ -92,10 +93,13 @@ def test_the_page_and_the_summary_say_it_all(moved):
     assert "Orders of the Taylor series" in page
     assert "my $net" in page
     assert json.loads(json.dumps(found.summary()))["carried_by"] == found.carried_by
-    assert len(answers(found)) == 5
-    assert "the first, that of its tangent kernel, which leaves" in page
-    second = dict(answers(replace(found, left=(found.change, 0.0, 0.0))))
+    assert len(answers(found)) == 6
+    assert "the first, that of its tangent kernel" in page
+    second = dict(
+        answers(replace(found, left=(found.change, 0.0, 0.0), intervals=((0.9, 1.1), (0.0, 0.0), (0.0, 0.0))))
+    )
     assert "the second, which with those below leaves" in second["Which order carries it?"]
+    assert second["Is it lazy?"].startswith("no")
 
 
 def test_the_figures_can_be_had_without_the_page(moved):

@@ -43,15 +43,15 @@ SHOWN = 3  # names that a message lists
 
 
 def read_state(f: Any, path: Any) -> tuple[TorchNetwork, dict[str, Array]]:
-    """Read a module's state dict from a file, as the parameters of `from_torch` and a function with its constants.
+    """Read a module's state dict, as the parameters of `from_torch` and a function with its constants.
 
     Args:
         f: What `from_torch` made of the module.
         path: A .pt file of `torch.save(module.state_dict(), path)`, or of a dictionary that has the state dict under
-            "state_dict", "model_state_dict" or "model"; or a .safetensors file.
+            "state_dict", "model_state_dict" or "model"; or a .safetensors file; or a state dict itself.
 
     Returns:
-        f with the file's buffers and frozen parameters in place of the module's, and the file's parameters.
+        f with the state's buffers and frozen parameters in place of the module's, and its parameters.
 
     Raises:
         InputError: If the file cannot be read, holds more than tensors, lacks names of the module, has others or other
@@ -59,6 +59,8 @@ def read_state(f: Any, path: Any) -> tuple[TorchNetwork, dict[str, Array]]:
     """
     if not isinstance(f, TorchNetwork):
         raise InputError(f"f is {a_kind(f)}: expected what from_torch gives first.")
+    if isinstance(path, Mapping):
+        return _put(f, "The state dict", _tensors(path, "The state dict"))
     try:
         file = Path(path)
     except TypeError:
@@ -68,7 +70,11 @@ def read_state(f: Any, path: Any) -> tuple[TorchNetwork, dict[str, Array]]:
         file.suffix in (".safetensors", *PICKLED),
         f"path={label}: expected the name of a state dict's file, .safetensors, {', '.join(PICKLED)}.",
     )
-    tensors = _safe(file, label) if file.suffix == ".safetensors" else _pickled(file, label)
+    return _put(f, label, _safe(file, label) if file.suffix == ".safetensors" else _pickled(file, label))
+
+
+def _put(f: TorchNetwork, label: str, tensors: Mapping[str, Array]) -> tuple[TorchNetwork, dict[str, Array]]:
+    """Numbers by name in the places that they have in the module."""
     names, kept = f.program.names, f.program.kept
     _check_names(label, set(tensors), names, set(kept))
     found: dict[str, Array] = {}
@@ -141,6 +147,12 @@ def _pickled(file: Path, label: str) -> dict[str, Array]:
             f"{label} is no state dict ({type(error).__name__}), or holds more than tensors, and such files can run "
             "code. Write it by torch.save(module.state_dict(), path)."
         ) from None
+    return _tensors(found, label)
+
+
+def _tensors(found: Any, label: str) -> dict[str, Array]:
+    """The tensors of a state dict, which may lie in a dictionary with an optimiser's state."""
+    torch = load_torch()
     for key in WITHIN:
         inner = found.get(key) if isinstance(found, Mapping) else None
         found = inner if isinstance(inner, Mapping) else found

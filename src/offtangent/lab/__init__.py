@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from offtangent.lab import scopes as scopes
     from offtangent.lab import selection as selection
     from offtangent.lab import shipped as shipped
+    from offtangent.lab import slices as slices
     from offtangent.lab import sources as sources
     from offtangent.lab import statistics as statistics
     from offtangent.lab import store as store
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from offtangent.lab.costs import Cost as Cost
     from offtangent.lab.execution import execute as execute
     from offtangent.lab.results import Results as Results
-    from offtangent.lab.slices import combine as combine
     from offtangent.lab.sweeps import over_seeds as over_seeds
 
 if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
@@ -56,7 +56,6 @@ if not TYPE_CHECKING:  # a type checker that sees `__getattr__` takes every name
             "claims": "Claim",
             "execution": "execute",
             "results": "Results",
-            "slices": "combine",
             "costs": "Cost",
             "sweeps": "over_seeds",
         },

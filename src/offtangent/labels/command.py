@@ -2,10 +2,6 @@
 
 import json
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,13 +13,12 @@ from rich.text import Text
 from offtangent import __version__
 from offtangent._errors import InputError
 from offtangent._files import READ_LIMIT, shown
-from offtangent._telling import err, out, print_json, telling
+from offtangent._telling import check_folder, err, going_on, out, print_json, telling
 
 if TYPE_CHECKING:
     from offtangent.labels.analysis import LabelAnalysis
 
 PAGE, NUMBERS = "labels.html", "labels.json"
-QUIET = 5.0  # seconds between two lines of progress where there is no terminal
 EPILOG = "Example: offtangent labels mine.csv --label species"
 
 
@@ -65,10 +60,10 @@ def labels(
     """
     from offtangent.data import load
 
-    with _shown() as watch:
+    check_folder(folder)
+    with going_on() as watch:
         watch(f"reading {file}")
         data = load(file, labels=label, limit=limit)
-        check_folder(folder)
         watch("loading the library")
         import jax
 
@@ -91,18 +86,6 @@ def labels(
         page = _write(found, data.source, folder)
     with telling():
         (_print_numbers if as_json else _print)(found, data.source, page)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse an output folder that cannot be written, before any work."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"The output folder {folder} cannot be written: {error.strerror or error}. Give another with --out."
-        ) from None
 
 
 def _write(found: "LabelAnalysis", source: Path, folder: Path) -> Path | None:
@@ -156,21 +139,3 @@ def _print(found: "LabelAnalysis", source: Path, page: Path | None) -> None:
         out.print(f"Spectrum, complexity and training are those of {found.rows} random rows.")
     if page:
         out.print(Text(f"Report: {shown(page)}"), soft_wrap=True)
-
-
-@contextmanager
-def _shown() -> Iterator[Callable[[str], None]]:
-    """Where to tell what is going on: a line that changes on a terminal, a line now and then elsewhere."""
-    if err.is_terminal:
-        with err.status("") as status:
-            yield lambda text: status.update(Text(f"{text} …"))
-        return
-    last = time.monotonic()
-
-    def tell(text: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= QUIET:
-            last = time.monotonic()
-            err.print(Text(f"{text} …"), soft_wrap=True)
-
-    yield tell

@@ -13,7 +13,7 @@ stated, with their λ; with λ as small as W⋆ asks for, $\lambda_i R_i(W_\star
 outside the hypothesis. Float64 on the host, but for training.
 """
 
-from offtangent.lab import combine
+from offtangent.lab.slices import combine
 
 from . import corollary1, lemma1, lemma2, stated, theorem2, theorem4
 
