@@ -263,5 +263,5 @@ def test_the_committed_results_say_where_they_come_from() -> None:
     (path,) = [path for path in committed_records() if path.name == "arora-fig1-paper.json"]
     origin = json.loads(path.read_text())["provenance"]
     assert origin["backend"] == "gpu"
-    assert all(origin[name] for name in ("commit", "device", "date", "jax", "python", "offtangent", "source"))
+    assert all(origin[name] for name in ("commit", "device", "date", "jax", "python", "offtangent", "code"))
     assert os.path.getsize(path) < 1_000_000

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import faults
 from offtangent.lab import Results
@@ -143,6 +144,27 @@ def test_a_wrong_w_l_would_be_seen_and_found_out_where_the_width_is_the_lemmas(s
     assert {claim.verdict.value for claim in good} <= {"holds", "holds with constants 1"}
     assert changed(inside, Dense, error=lambda _, data: 0 * data["error"] + 0.1) == {"Lemma 2, eq. (23)"}
     assert changed(inside, Dense, scaled=lambda _, data: 2 * data["scaled"]) == {"Lemma 2, eq. (23)"}
+
+
+def test_seeds_that_were_seen_before_more_were_taken_decide_nothing(smoke):
+    """A slope of 0 on the seeds that had been seen changes nothing, and on the others it fails."""
+    seen, count = lemma2.SEEN, lemma2.SEEN + 20
+    more = [
+        (replace(cell, sigma="sigmoid", dim=2, width=2**10 * (1 + cell.width), seeds=count), data)
+        for cell, data in smoke.where(Dense, unlabelled=0)
+    ]
+
+    def judged(flat):
+        each = [(cell, data.isel(seed=np.arange(count) % data.sizes["seed"])) for cell, data in more]
+        pairs = tuple((cell, data.assign(error=xr.where(flat, 0.1, data["error"]))) for cell, data in each)
+        return of(Results("smoke", pairs), "Lemma 2, eq. (23)")[0]
+
+    old = xr.DataArray(np.arange(count) < seen, dims="seed")
+    claim = judged(old)
+    assert (claim.verdict, claim.value) == ("holds", judged(old & False).value)
+    assert f"seeds {seen} to {count - 1}" in claim.measured
+    assert "decide nothing" in claim.note
+    assert judged(~old).verdict == "fails"
 
 
 def test_a_wrong_w_star_would_be_found_out(smoke):
