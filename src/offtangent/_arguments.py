@@ -1,7 +1,6 @@
 """What an argument must be: a function, an object of one class, a positive number. `_checks` looks at arrays."""
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +16,8 @@ def check_function(name: str, value: object, of: str) -> None:
 
 def check_no_torch(name: str, value: object) -> None:
     """Refuse a module of PyTorch, which can be called and is no function of JAX; PyTorch is not loaded for it."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.nn.Module):
+    # By name: looking into `sys.modules` would make every module count for whatever is checked here.
+    if ("torch.nn.modules.module", "Module") in [(base.__module__, base.__name__) for base in type(value).__mro__]:
         raise InputError(
             f"{name} is a module of PyTorch ({type(value).__name__}): f, params = "
             "offtangent.interop.from_torch(module, example) makes of it a function of JAX and its parameters."
