@@ -16,8 +16,9 @@ How = Literal["raw", "centred", "standardised"]
 class Preprocessing:
     """x ↦ (x − mean) / scale per feature, then x/‖x‖ if `unit`: fitted on training data, used on any.
 
-    A positive `bias` is one more coordinate, the same for all rows, before they are scaled: different rows then
-    never point the same way, and the row at the mean has a direction too.
+    A positive `bias` is appended as one more coordinate, the same for all rows, after features were centred and divided
+    by `scale` and before rows are brought to length 1: different rows then never point the same way, and the row at the
+    mean has a direction too. `fit_preprocessing` makes one.
     """
 
     mean: Float[np.ndarray, " d"]

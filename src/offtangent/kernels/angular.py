@@ -40,7 +40,7 @@ class AngularKernel:
     Attributes:
         name: What it is called, with its parameters.
         of_pair: `of_pair(pair, xp)` gives its values on a `kernels.pairs.Pair`, written with `xp` = numpy or jax.numpy.
-        series: Of a homogeneous kernel, `series(terms)` gives the Taylor coefficients of g, a_0, …, a_{terms−1} ≥ 0.
+        series: For a homogeneous kernel: `series(terms)` gives the Taylor coefficients of g, a_0, …, a_{terms−1} ≥ 0.
         degree: The degree α of homogeneity, with `series`; None where there is none.
 
     >>> from offtangent.kernels import relu_hidden

@@ -169,7 +169,9 @@ def deep(
 
 
 def hermite_remainder(kernel: AngularKernel, X: Float[np.ndarray, "n d"]) -> float:
-    """How much of a `deep` kernel its Hermite series leaves out on these inputs; 0 in closed form.
+    """Compute the share of a `deep` kernel that its truncated Hermite series leaves out on these inputs.
+
+    It is 0 for activations with a closed form; a kernel that `deep` did not make is refused.
 
     The largest share of E[σ²] or E[σ'²] beyond the `terms` of the series, over all layers and inputs. The diagonal is
     exact all the same; off it, each layer errs by less than this share of the diagonal, and by far less away from

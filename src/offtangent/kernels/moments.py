@@ -19,7 +19,11 @@ from offtangent.special.activations import Activation, erf, gelu, relu, sin
 
 
 class Moments(NamedTuple):
-    """E[σ(u)σ(v)], E[σ'(u)σ'(v)] (None where not asked for), and the pair of the two vectors of σ's."""
+    """What a layer makes of a pair of Gaussians u and v.
+
+    `value` is E[σ(u)σ(v)], `slope` is E[σ'(u)σ'(v)] (None where not asked for), and `pair` is the pair that the next
+    layer sees.
+    """
 
     value: Any
     slope: Any

@@ -20,7 +20,7 @@ from offtangent.linalg.preconditioner import LowRank
 
 @dataclass(frozen=True)
 class Iterates:
-    """What conjugate gradients reached."""
+    """The result of `conjugate_gradients`: the solution, and how good it is."""
 
     x: Float[Array, "n c"]
     residual: float  # ‖b − Ax‖/‖b‖ of the worst column, as the recursion has it: rounding may keep the true one above

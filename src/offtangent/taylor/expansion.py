@@ -114,8 +114,8 @@ def expand(f: Network, params0: PyTree, order: int) -> TaylorModel:
 
     Raises:
         InputError: If `order` is out of range, f no function, or the parameters hold nothing to expand in or NaN; for a
-            `TwoLayer`, if its activation has no derivative of this order. What is wrong with x or with f's output, the
-            model says when it is called.
+            `TwoLayer`, if its activation has no derivative of this order. Errors in x or in f's output are raised when
+            the model is called.
 
     >>> import jax.numpy as jnp
     >>> model = expand(lambda w, x: jnp.exp(x @ w), jnp.zeros(1), order=3)

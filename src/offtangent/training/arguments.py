@@ -25,7 +25,7 @@ def check_data(name: str, values: object) -> None:
 
 
 def check_params(params: PyTree) -> None:
-    """Refuse parameters that are no arrays of floating-point numbers."""
+    """Refuse parameters unless they are a pytree of floating-point numbers or arrays of them, one at least."""
     leaves = jax.tree.leaves(params)
     require(
         leaves and all(isinstance(leaf, int | float) or eqx.is_array_like(leaf) for leaf in leaves),

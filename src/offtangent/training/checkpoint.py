@@ -19,7 +19,10 @@ State = TypeVar("State")
 
 
 def fingerprint(*parts: Any) -> str:
-    """A digest of `parts`, pytrees of arrays, numbers and text: the same in another process, too."""
+    """Compute the SHA-256 digest, in hexadecimal, of pytrees of arrays, numbers and text: the same in every process.
+
+    Functions must not be leaves: their addresses differ between processes.
+    """
     digest = hashlib.sha256()
     leaves, structure = jax.tree.flatten(parts)
     digest.update(re.sub(r"0x[0-9a-f]+", "", str(structure)).encode())  # where a function lies in memory

@@ -30,14 +30,14 @@ Term = tuple[Callable[..., Array], Strength | optax.Schedule]  # a regulariser R
 
 
 class RegulariserState(NamedTuple):
-    """Of `add_regulariser`: steps so far, and the key of the next fresh inputs, if there are any."""
+    """The state of `add_regulariser`: the number of steps so far, and the key of the next fresh inputs, if any."""
 
     steps: Array
     key: Array | None
 
 
 class PerturbationState(NamedTuple):
-    """Of `add_perturbation`: the key of the next noise."""
+    """The state of `add_perturbation`: the key of the next noise."""
 
     key: Array
 

@@ -33,7 +33,11 @@ class Power:
 
 
 def slopes(results: Results, path: str, of: dict[str, Power], *, note: str = "", **words: Any) -> list[Claim]:
-    """That quantities grow no faster along a path than the lemma's powers, Õ(·) without its logarithm."""
+    """Claim, for each quantity in `of`, that it grows no faster along `path` than the lemma's power of the size.
+
+    The logarithm in Õ(·) is not allowed for. Each claim rests on a 99 % interval of the log-log slope over seeds; there
+    is none where the path has fewer than three sizes. `words` go to `Claim.no_slower`.
+    """
     pairs = along(results, path)
     if len(pairs) < 3:
         return []

@@ -40,7 +40,7 @@ DENSE = 300  # inputs up to which c_p K^{∘p} ⪯ H∞ is checked for all β at
 
 @dataclass(frozen=True)
 class Labels:
-    """n inputs on the sphere, every kind of label on them."""
+    """A cell: n inputs on the sphere with every kind of label; what each labelling costs, and how well it is learnt."""
 
     samples: int
     dim: int

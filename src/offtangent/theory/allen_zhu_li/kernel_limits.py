@@ -2,7 +2,8 @@
 
 The target is H(x) = (x_{i_1}, …, x_{i_k}) + α Π_j x_{i_j} (1, …, 1) on {±1}^d, with S* = {i_1, …, i_k} (Appendix E
 scales inputs by √d). A kernel regression (3.1) has ‖u‖ at most that of any function through the samples; Lemma E.3 has
-one, u′, that is small. A function that knows the product has a large one, by Lemma E.2. Theorem 2: with
+one, u′, that is small: `memorising.memorise` computes it, and its limit on N and the bound on ‖u′‖² are here. A
+function that knows the product has a large one, by Lemma E.2. Theorem 2: with
 
     N ≤ O(d^{k/2}/log^k d) samples and α ∈ [Ω(d^{−k/4}), 1], k ≥ 4, every correlation kernel has E‖H − 𝔎‖² > α²/4
 

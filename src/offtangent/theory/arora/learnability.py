@@ -58,7 +58,10 @@ def sample_size(quadratic: float, *, epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """φ(βᵀx) with φ(z) = Σ_p α_p z^p; `function` is φ itself where it has a closed form."""
+    """The function x ↦ φ(βᵀx) with φ(z) = Σ_p α_p z^p: `powers` lists the p, and `coefficients` the α_p.
+
+    Where `function` is given, it is used for φ in place of the series.
+    """
 
     direction: Float[np.ndarray, "d"]  # β
     powers: Int[np.ndarray, "k"]

@@ -99,7 +99,9 @@ def flip_probability_bound(radius: float, scale: float) -> float:
 
 
 def flip_candidates(W0: Float[AnyArray, "d m"], X: Float[AnyArray, "n d"], radius: float) -> Int[np.ndarray, "n"]:
-    """|S̄ᵢ|, the number of neurons with |w_r(0)ᵀxᵢ| ≤ R, eq. (15), for every input. Time O(ndm), memory O(nm).
+    """Count the neurons that can flip, for every input: |S̄ᵢ| = #{r : |w_r(0)ᵀxᵢ| ≤ R}, eq. (15).
+
+    R is `radius`, and w_r(0) are the columns of `W0`. Time O(ndm), memory O(nm).
 
     >>> flip_candidates(np.array([[0.1, -0.2, 3.0]]), np.ones((1, 1)), radius=0.2)
     array([2])

@@ -198,7 +198,11 @@ def _extremes(weights: Float[np.ndarray, "n m"], X: Float[np.ndarray, "n d"]) ->
 
 @dataclass(frozen=True)
 class MatrixRademacher:
-    """Bounds on E max_r ‖Y_r‖_op for Y_r = Σᵢ σᵢA_{r,i}, from max_r v(Y_r), v(Y) = ‖E Y²‖_op."""
+    """Two bounds on E max_r ‖Y_r‖_op for Y_r = Σᵢ σᵢA_{r,i} with random signs σᵢ (Bai & Lee 2020, Lemma 8).
+
+    `lemma` is the paper's, and `tropp` a sharper one. Here v(Y) = ‖E Y²‖_op, the matrices are `dim` × `dim`, and r runs
+    over `width` of them.
+    """
 
     variance: float  # max_r v(Y_r)
     dim: int

@@ -282,7 +282,7 @@ def _check_shapes(net: TwoLayer, W: AnyArray, W_star: AnyArray) -> None:
 
 @cache
 def check_contract(loss: Loss) -> None:
-    """Refuse a loss of which Theorem 4 and the lemmas before it do not speak."""
+    """Refuse a loss that does not meet the conditions of Theorem 4 of Bai & Lee (2020), as `loss_contract` has them."""
     broken = loss_contract(loss).failures
     if broken:
         raise InputError(

@@ -159,8 +159,8 @@ def multiply(
 ) -> Float[np.ndarray, "n F"]:
     """Multiply homogeneous polynomials of degrees p and q in `dim` variables, row by row. Time O(nDE).
 
-    Each row holds a polynomial's coefficients of the monomials in the order of `monomials.exponents(dim, degree)`, D of
-    degree p and E of degree q; the products have F = C(dim + p + q − 1, p + q) of degree p + q.
+    Each row holds the coefficients of one polynomial, in the order of `monomials.exponents(dim, degree)`: D of them in
+    `first` (degree p), E in `second` (degree q), and F = C(dim + p + q − 1, p + q) in each product.
     """
     product = np.zeros((len(first), symmetric_dimension(dim, p + q)))
     for i, places in enumerate(product_places(dim, p, q)):
