@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offtangent import __version__
 from offtangent._errors import InputError
 from offtangent._files import shown
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from offtangent import lab
     from offtangent.lab.judging import Judged
     from offtangent.lab.worker import Done
+    from offtangent.report.page import Page
 
     Failure = tuple[lab.runner.Job, Done]
 
@@ -31,6 +34,13 @@ COLOURS = {"holds": "green", "holds with constants 1": "green", "fails": "bold r
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 QUIET = 5.0  # seconds between two lines of progress where there is no terminal
 REASONS = 10  # of failures that are told; the log has all of them
+
+
+@runtime_checkable
+class _Found(Protocol):
+    """What a command found: it has its numbers as a dictionary."""
+
+    def summary(self) -> dict[str, Any]: ...
 
 
 class Untold(Exception):
@@ -242,7 +252,7 @@ def going_on() -> Iterator[Callable[[str], None]]:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse an output folder that cannot be written, before any work."""
+    """Refuse an output folder that cannot be written, before long work; it is made if need be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -251,6 +261,32 @@ def check_folder(folder: Path) -> None:
         raise InputError(
             f"The output folder {folder} cannot be written: {error.strerror or error}. Give another with --out."
         ) from None
+
+
+def write_found(
+    found: "_Found", source: Path, numbers: Path, page: Path, make: "Callable[[Any, str, dict[str, str]], Page]"
+) -> Path | None:
+    """Write what a command found, its numbers as JSON and its page; its place, or None where plotly is missing."""
+    from offtangent._files import write_whole
+    from offtangent.lab.records import finite
+
+    facts = {
+        "file": shown(source),
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "offtangent": __version__,
+        "command": "offtangent " + " ".join(map(shown, sys.argv[1:])),
+    }
+    try:
+        text = json.dumps(finite(found.summary()), ensure_ascii=False, indent=1, allow_nan=False)
+        write_whole(numbers, text.encode(errors="backslashreplace"))
+        from offtangent.report.page import write
+
+        return write(make(found, shown(source.name), facts), page).resolve()
+    except ImportError as error:
+        err.print(Text(f"No page was written: {error}.", style="yellow"))
+        return None
+    except OSError as error:
+        raise InputError(f"The output folder {page.parent} cannot be written: {error.strerror or error}.") from None
 
 
 def _warn(text: str) -> None:

@@ -1,8 +1,5 @@
 """The command `offtangent labels`: anyone's labelled data, analysed."""
 
-import json
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +7,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from offtangent import __version__
-from offtangent._errors import InputError
 from offtangent._files import READ_LIMIT, shown
-from offtangent._telling import check_folder, err, going_on, out, print_json, telling
+from offtangent._telling import check_folder, going_on, out, print_json, telling, write_found
 
 if TYPE_CHECKING:
     from offtangent.labels.analysis import LabelAnalysis
+    from offtangent.report.page import Page
 
 PAGE, NUMBERS = "labels.html", "labels.json"
 EPILOG = "Example: offtangent labels mine.csv --label species"
@@ -60,10 +56,10 @@ def labels(
     """
     from offtangent.data import load
 
-    check_folder(folder)
     with going_on() as watch:
         watch(f"reading {file}")
         data = load(file, labels=label, limit=limit)
+        check_folder(folder)  # which a file that is refused leaves alone
         watch("loading the library")
         import jax
 
@@ -83,31 +79,16 @@ def labels(
             watch=watch,
         )
         watch("writing the page")
-        page = _write(found, data.source, folder)
+        page = write_found(found, data.source, folder / NUMBERS, folder / PAGE, _page)
     with telling():
         (_print_numbers if as_json else _print)(found, data.source, page)
 
 
-def _write(found: "LabelAnalysis", source: Path, folder: Path) -> Path | None:
-    from offtangent._files import write_whole
+def _page(found: "LabelAnalysis", name: str, facts: dict[str, str]) -> "Page":
+    """The page; it is made last, since it takes plotly, which may be missing."""
+    from offtangent.labels.page import labels_page
 
-    facts = {
-        "file": shown(source),
-        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "offtangent": __version__,
-        "command": "offtangent " + " ".join(map(shown, sys.argv[1:])),
-    }
-    try:
-        write_whole(folder / NUMBERS, json.dumps(found.summary(), ensure_ascii=False, indent=1).encode())
-        from offtangent.labels.page import labels_page
-        from offtangent.report.page import write
-
-        return write(labels_page(found, shown(source.name), facts), folder / PAGE).resolve()
-    except ImportError as error:
-        err.print(Text(f"No page was written: {error}.", style="yellow"))
-        return None
-    except OSError as error:
-        raise InputError(f"The output folder {folder} cannot be written: {error.strerror or error}.") from None
+    return labels_page(found, name, facts)
 
 
 def _print_numbers(found: "LabelAnalysis", source: Path, page: Path | None) -> None:

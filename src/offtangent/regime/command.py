@@ -1,8 +1,5 @@
 """The command `offtangent regime`: anyone's trained network, measured."""
 
-import json
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +7,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from offtangent import __version__
-from offtangent._errors import InputError
 from offtangent._files import shown
-from offtangent._telling import check_folder, err, going_on, out, print_json, telling
+from offtangent._telling import check_folder, going_on, out, print_json, telling, write_found
 
 if TYPE_CHECKING:
     from offtangent.regime.course import Course
+    from offtangent.report.page import Page
 
 PAGE, NUMBERS = "regime.html", "regime.json"
 EPILOG = "Examples: offtangent regime my_model.py     offtangent regime my_model.py --torch start.pt trained.pt"
@@ -62,7 +58,7 @@ def regime(
             training, order=order, samples=samples, seed=seed, memory=memory * 2**20, folder=folder, watch=watch
         )
         watch("writing the page")
-        page = _write(found, file, folder)
+        page = write_found(found, file, folder / NUMBERS, folder / PAGE, _page)
     with telling():
         if as_json:
             print_json(found.summary() | {"file": shown(file), "report": shown(page) if page else None})
@@ -70,28 +66,11 @@ def regime(
             _print(found, file, page)
 
 
-def _write(found: "Course", source: Path, folder: Path) -> Path | None:
-    from offtangent._files import write_whole
-    from offtangent.lab.records import finite
+def _page(found: "Course", name: str, facts: dict[str, str]) -> "Page":
+    """The page; it is made last, since it takes plotly, which may be missing."""
+    from offtangent.regime.page import regime_page
 
-    facts = {
-        "file": shown(source),
-        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "offtangent": __version__,
-        "command": "offtangent " + " ".join(map(shown, sys.argv[1:])),
-    }
-    try:
-        text = json.dumps(finite(found.summary()), ensure_ascii=False, indent=1, allow_nan=False)
-        write_whole(folder / NUMBERS, text.encode(errors="backslashreplace"))
-        from offtangent.regime.page import regime_page
-        from offtangent.report.page import write
-
-        return write(regime_page(found, shown(source.name), facts), folder / PAGE).resolve()
-    except ImportError as error:
-        err.print(Text(f"No page was written: {error}.", style="yellow"))
-        return None
-    except OSError as error:
-        raise InputError(f"The output folder {folder} cannot be written: {error.strerror or error}.") from None
+    return regime_page(found, name, facts)
 
 
 def _print(found: "Course", source: Path, page: Path | None) -> None:
