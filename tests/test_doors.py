@@ -35,7 +35,8 @@ BEHIND_THE_DOOR = {
         linalg.factor.factor_bytes linalg.factor.factor_rows linalg.factor.tiled_cholesky linalg.krylov.lanczos
         linalg.memory.memory_to_spare linalg.preconditioner.low_rank linalg.preconditioner.pivoted_cholesky
         linalg.spectrum.Spectrum.refined linalg.stream.product_with_error linalg.stream.rows_per_tile
-        linalg.stream.series_floor linalg.stream.tile_slices linalg.stream.Cut linalg.stream.Cut.of linalg.stream.Pass
+        linalg.stream.series_floor linalg.stochastic.moments
+        linalg.stream.tile_slices linalg.stream.Cut linalg.stream.Cut.of linalg.stream.Pass
         linalg.tiles.SymmetricTiles linalg.tiles.SymmetricTiles.build linalg.tiles.entries_ready linalg.tiles.group
         linalg.tiles.rows_per_product_tile
     """,
@@ -77,7 +78,8 @@ MADE_INSIDE = {
         labels.partition.WithinParts labels.spectrum.Alignment labels.spectrum.LabelSpectrum
         labels.spectrum.PredictedCurve labels.tasks.Classes labels.tasks.Noise labels.tasks.Numbers labels.tasks.Verdict
         linalg.brackets.Bracket linalg.brackets.Floor linalg.conjugate.Iterates linalg.factor.TiledFactor
-        linalg.krylov.Krylov linalg.preconditioner.LowRank linalg.solution.Solution linalg.spectrum.Spectrum
+        linalg.krylov.Krylov linalg.stochastic.Estimate linalg.stochastic.Moments
+        linalg.preconditioner.LowRank linalg.solution.Solution linalg.spectrum.Spectrum
         regime.course.Course regime.kernel.KernelAt regime.kernel.Layer regime.kernel.Turn regime.measured.Regime
         regime.movement.Movement regime.neurons.Neurons regime.scores.Prediction regime.scores.Scoring
         taylor.curvature.Certificate taylor.curvature.Sharpness

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from offtangent._errors import InputError
 from offtangent.data.preprocessing import fit_preprocessing
 from offtangent.kernels import named_kernel
-from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import expansion, ridge_path, ridge_regression
+from offtangent.kernels.solvable import Kernel
 from offtangent.linalg import Spectrum
 
 __all__ = ["NTKClassifier", "NTKRegressor"]

@@ -8,7 +8,7 @@ import pytest
 from foreign import Linear
 from offtangent._errors import InputError
 from offtangent.kernels import Gram, gaussian, relu_hidden
-from offtangent.kernels.gram import Kernel
+from offtangent.kernels.solvable import Kernel
 
 
 @pytest.fixture

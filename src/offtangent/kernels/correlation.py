@@ -22,9 +22,9 @@ from offtangent.kernels.angular import AngularKernel
 from offtangent.kernels.closed_forms import gaussian
 from offtangent.kernels.convolution import convolutional
 from offtangent.kernels.fully_connected import deep
-from offtangent.kernels.gram import Kernel
 from offtangent.kernels.pairs import Pair
 from offtangent.kernels.residual import resnet
+from offtangent.kernels.solvable import Kernel
 from offtangent.kernels.tangent import TangentKernel
 
 PROBES = 16  # corners whose pairs are tried, besides those they go over to when a sign changes

@@ -8,7 +8,7 @@ the residual in float64.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from offtangent._errors import InputError, a_kind
 from offtangent.kernels import solves
 from offtangent.kernels.angular import check_precision
 from offtangent.kernels.definiteness import check_diagonal, check_not_equal, check_ridge
-from offtangent.kernels.solvable import Shifted
+from offtangent.kernels.solvable import Kernel, Shifted
 from offtangent.kernels.solves import Watch
 from offtangent.kernels.tilewise import OnDiagonal, Tilewise, dense_from_tiles
 from offtangent.kernels.trusting import trusted_diag
@@ -33,19 +33,6 @@ from offtangent.linalg.solution import Solution
 from offtangent.linalg.tiles import SymmetricTiles, check_length
 
 Method = Literal["cholesky", "conjugate gradients"]
-
-
-@runtime_checkable
-class Kernel(Protocol):
-    """What a Gram matrix asks of a kernel: a jittable block and diagonal, and an exact block in float64."""
-
-    @property
-    def name(self) -> str: ...
-    def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"], /) -> Float[Array, "p q"]: ...
-    def diag(self, X: Any, /) -> Any: ...
-    def exact(
-        self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None, /
-    ) -> Float[np.ndarray, "p q"]: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,11 +208,26 @@ class Gram:
         return matrix
 
     def product(self, x: Float[np.ndarray, "n c"], watch: Watch | None = None) -> Float[np.ndarray, "n c"]:
-        """H x in float64, streamed over tiles of which none is kept. Time O(n²(d/2 + 4c))."""
+        """Compute H x in float64, streamed over tiles of which none is kept. Time O(n²(d/2 + 4c)).
+
+        Args:
+            x: c vectors, as columns.
+            watch: Called with a line of text as the work proceeds.
+
+        Returns:
+            The products, as columns.
+        """
         return solves.exact_product(self, x, watch)[0]
 
     def preconditioner(self, watch: Watch | None = None) -> LowRank:
-        """A likeness of H of low rank plus a shift, by which conjugate gradients go faster."""
+        """Make a likeness of H of low rank plus a shift, by which conjugate gradients go faster.
+
+        Args:
+            watch: Called with a line of text as the work proceeds.
+
+        Returns:
+            The likeness, with its inverse.
+        """
         return solves.precondition(self, watch)
 
     def diag(self) -> Float[np.ndarray, "n"]:

@@ -13,7 +13,7 @@ from offtangent.kernels.closed_forms import (
     relu_hidden,
     relu_output,
 )
-from offtangent.kernels.gram import Kernel
+from offtangent.kernels.solvable import Kernel
 
 KERNELS: Mapping[str, Callable[[], Kernel]] = MappingProxyType(
     {

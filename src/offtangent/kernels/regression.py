@@ -17,8 +17,9 @@ from jaxtyping import Float
 from offtangent._checks import check_inputs, check_magnitude, check_numbers, check_real, require
 from offtangent._errors import InputError, a_kind
 from offtangent.kernels.definiteness import check_ridge
-from offtangent.kernels.gram import Gram, Kernel, Method
+from offtangent.kernels.gram import Gram, Method
 from offtangent.kernels.inverse import Inverse
+from offtangent.kernels.solvable import Kernel
 from offtangent.linalg import Spectrum
 
 AT_ONCE = 1 << 24  # entries of the kernel's block in a prediction: 128 MB

@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from offtangent._checks import check_magnitude, check_numbers, require
 from offtangent._errors import InputError, a_kind
-from offtangent.kernels.gram import Gram, Kernel
+from offtangent.kernels.gram import Gram
+from offtangent.kernels.solvable import Kernel
 from offtangent.kernels.solves import choose
 from offtangent.linalg.brackets import EPS
 

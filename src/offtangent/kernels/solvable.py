@@ -1,7 +1,7 @@
-"""What solves and eigenpairs ask of a symmetric positive semidefinite matrix that need not be held."""
+"""What a Gram matrix asks of a kernel, and what solves ask of a matrix that need not be held."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -9,6 +9,19 @@ from jaxtyping import Array, Float
 
 from offtangent.linalg.preconditioner import LowRank
 from offtangent.linalg.tiles import SymmetricTiles
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """What a Gram matrix asks of a kernel: a jittable block and diagonal, and an exact block in float64."""
+
+    @property
+    def name(self) -> str: ...
+    def __call__(self, X1: Float[Array, "p d"], X2: Float[Array, "q d"], /) -> Float[Array, "p q"]: ...
+    def diag(self, X: Any, /) -> Any: ...
+    def exact(
+        self, X1: Float[np.ndarray, "p d"], X2: Float[np.ndarray, "q d"] | None = None, /
+    ) -> Float[np.ndarray, "p q"]: ...
 
 
 class Solvable(Protocol):

@@ -19,7 +19,7 @@ from offtangent.data.duplicates import Merged, merge_checked
 from offtangent.data.preprocessing import Preprocessing, check_how, fit_checked
 from offtangent.kernels import Gram, named_kernel, relu_hidden
 from offtangent.kernels.definiteness import check_ridge
-from offtangent.kernels.gram import Kernel
+from offtangent.kernels.solvable import Kernel
 from offtangent.kernels.solves import Watch
 from offtangent.kernels.trusting import trusted_diag
 from offtangent.labels.partition import predict_within_parts, random_parts, rows_that_fit

@@ -20,8 +20,8 @@ from jaxtyping import Float, Num
 
 from offtangent._checks import check_inputs, check_real, require
 from offtangent._errors import InputError
-from offtangent.kernels.gram import Kernel
 from offtangent.kernels.regression import AT_ONCE, check_targets
+from offtangent.kernels.solvable import Kernel
 from offtangent.kernels.solves import exact_matrix
 from offtangent.linalg import Spectrum
 from offtangent.linalg.krylov import lanczos
