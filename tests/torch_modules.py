@@ -1,8 +1,10 @@
 """PyTorch modules of many kinds in float64, each with an example, for tests that translate them."""
 
-import torch
-from torch import nn
-from torch.nn import functional
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
 SEED = 0
 Case = tuple[nn.Module, torch.Tensor]

@@ -233,7 +233,7 @@ def test_theorem_4_chooses_an_accuracy_whose_curvature_is_gamma():
             "X has 2 features, and the network takes 3",
         ),
         (lambda: QuadraticRisk.of(three_layers()[0], 1e200 * np.eye(3), [1.0, 2.0, 3.0]), "overflow.*unit_norm"),
-        (lambda: smoothness(radius=1, label=2, ball=-4), "ball=-4: .*finite and not negative"),
+        (lambda: smoothness(radius=1, label=2, ball=-4), "ball=-4: .*finite, and zero or positive"),
         (lambda: smoothness(radius=1, label=2, ball=float("nan")), "ball=nan"),
     ],
 )

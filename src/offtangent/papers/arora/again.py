@@ -13,11 +13,13 @@ import xarray as xr
 from offtangent.lab import Claim, Cost, Results
 from offtangent.papers.arora import fig2, fig2_report, lemmas, lemmas_inside
 from offtangent.papers.arora._conditions import NEW
-from offtangent.papers.arora.fig2 import ELEVEN, FIVE, PAPER, THIRTEEN, each, regression
+from offtangent.papers.arora.fig2 import ELEVEN, FIVE, PAPER, THIRTEEN, Network, Regression, each, regression
+from offtangent.papers.arora.lemmas import Inside
 from offtangent.report import Figure
 
-Cell = fig2.Regression | fig2.Network | lemmas.Inside
-CELLS = {kind.__name__: kind for kind in (fig2.Regression, fig2.Network, lemmas.Inside)}
+# The classes are imported by their names: of `fig2.Network` the fingerprint would take all that its module reaches.
+Cell = Regression | Network | Inside
+CELLS = {kind.__name__: kind for kind in (Regression, Network, Inside)}
 JUDGED = ("the measure matches the trend", "‖W(k) − W(0)‖_F is what the linearised network moves")
 
 
@@ -28,16 +30,16 @@ class Config:
     factors: tuple[int, ...]
 
 
-def _inside(config: Config) -> list[lemmas.Inside]:
-    return [lemmas.Inside(factor, 2, 1.0, config.delta, seeds=10, steps=80, key=NEW + 1) for factor in config.factors]
+def _inside(config: Config) -> list[Inside]:
+    return [Inside(factor, 2, 1.0, config.delta, seeds=10, steps=80, key=NEW + 1) for factor in config.factors]
 
 
 PROFILES = {
     "smoke": Config(
-        fig2.Config((fig2.Regression("digits", 60, 150, FIVE, draws=30, first=2 * NEW),), ()), 0.9, (1, 10, 100)
+        fig2.Config((Regression("digits", 60, 150, FIVE, draws=30, first=2 * NEW),), ()), 0.9, (1, 10, 100)
     ),
     "laptop": Config(
-        fig2.Config((fig2.Regression("digits", 120, 240, FIVE, draws=40, first=2 * NEW),), ()), 0.9, (1, 10, 100)
+        fig2.Config((Regression("digits", 120, 240, FIVE, draws=40, first=2 * NEW),), ()), 0.9, (1, 10, 100)
     ),
     # On an H200 about four minutes: a step takes 0.28 ms for MNIST at n = 2000, and 0.42 ms for CIFAR at n = 1000.
     "paper": Config(
@@ -67,24 +69,24 @@ def absent(config: Config) -> list[str]:
 
 
 def datasets(cell: Cell) -> tuple[str, ...]:
-    return () if isinstance(cell, lemmas.Inside) else fig2.datasets(cell)
+    return () if isinstance(cell, Inside) else fig2.datasets(cell)
 
 
 def cost(cell: Cell) -> Cost:
-    return lemmas.cost(cell) if isinstance(cell, lemmas.Inside) else fig2.cost(cell)
+    return lemmas.cost(cell) if isinstance(cell, Inside) else fig2.cost(cell)
 
 
 def run(cell: Cell) -> xr.Dataset:
-    return lemmas.run(cell) if isinstance(cell, lemmas.Inside) else fig2.run(cell)
+    return lemmas.run(cell) if isinstance(cell, Inside) else fig2.run(cell)
 
 
 def claims(results: Results) -> list[Claim]:
     """The claims whose rules are younger than a record, and no others."""
-    regressions, networks = results.where(fig2.Regression), results.where(fig2.Network)
-    found = [*fig2_report.claims(regressions, networks), *lemmas_inside.claims(results.where(lemmas.Inside))]
+    regressions, networks = results.where(Regression), results.where(Network)
+    found = [*fig2_report.claims(regressions, networks), *lemmas_inside.claims(results.where(Inside))]
     return [claim for claim in found if claim.statement.startswith(JUDGED)]
 
 
 def draw(results: Results) -> list[Figure]:
     """Figure 2 as printed, on these draws."""
-    return fig2_report.printed(results.where(fig2.Regression), results.where(fig2.Network))
+    return fig2_report.printed(results.where(Regression), results.where(Network))

@@ -43,6 +43,7 @@ computed, V-B for what can be verified, X-B for the paper's experiments.
     B7     Eq. (10): the complexity measure √(2yᵀ(H∞)⁻¹y/n)                 theory.arora.complexity
     B7     Section 5: the ℓ1 loss                                           theory.arora.absolute_loss
     X-B2   Figure 2: the measure and the test error, more and more noise    arora/fig2
+    X-B2   Figure 2 and Lemma 5.3 on seeds that no rule was chosen by       arora/again
     V-B4   Lemma 5.3: the bound on ‖W(k) − W(0)‖_F                          theory.arora.movement_bound
     V-B4   Lemma 5.3: the movement of each neuron and of all, measured      arora/lemmas
     B4     Eq. (11): the linear recursion W̃(k), and W̃(∞)                    theory.arora.linearised_weights

@@ -74,6 +74,7 @@ be computed, V-A for what can be verified, X-A for experiments, which the paper 
     X-A1   Section 5.2: samples for a polynomial, measured                  bai_lee/samples
     X-A2   Section 5.2: noisy 2-XOR of Wei et al.                           data.distributions.noisy_xor
     X-A2   Section 5.2: samples for 2-XOR, measured                         bai_lee/samples
+    X-A2   Section 5.2: 2-XOR's samples at d ≥ 25, on new seeds             bai_lee/again
     A6     Section 6: f^{(k)}, the k-th order NTK, of 2m neurons            theory.bai_lee.pair_terms
     A22    Section 6.1: z₊ and z₋ with matched moments                      theory.bai_lee.matched_moments
     A6     Section 6.1: w⋆ of length m^{-1/2k}                              theory.bai_lee.ridge_columns

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.special
 from jaxtyping import Float
 
+from offtangent._arguments import check_not_negative
 from offtangent._checks import check_bound, check_count, require
 
 MOST_POINTS = 1_000_000  # of a net
@@ -50,7 +51,7 @@ def net_floor(size: int, features: int, power: int, *, delta: float) -> float:
     Returns:
         η/√p! with η = ((δ/Z)^{1/k}/p)^p.
 
-    >>> net_floor(1, 1, 1, delta=0.1), net_floor(4, 2, 1, delta=0.04)
+    >>> round(net_floor(1, 1, 1, delta=0.1), 12), round(net_floor(4, 2, 1, delta=0.04), 12)
     (0.1, 0.1)
     """
     for name, count in (("size", size), ("features", features), ("power", power)):
@@ -86,7 +87,8 @@ def net_ceiling(size: int, dim: int, features: int, power: int, *, delta: float,
     for name, count in (("size", size), ("dim", dim), ("features", features), ("power", power)):
         check_count(name, count)
     check_bound(delta)
-    require(0 <= radius < 1, f"radius={radius:g}: expected the σ of a σ-net, 0 or more and below 1.")
+    check_not_negative(radius=radius)
+    require(radius < 1, f"radius={radius:g}: expected the σ of a σ-net, 0 or more and below 1.")
     square = 2 * float(scipy.special.gammainccinv(dim / 2, min(delta / (size * features), 1.0)))
     require(
         square > 0 and power * math.log(square) / 2 < math.log(np.finfo(float).max) - math.log(features),
