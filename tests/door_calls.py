@@ -344,7 +344,7 @@ def of_taylor_and_training(folder: Path) -> dict[str, Words]:
     }
 
 
-def of_labels_and_regime(folder: Path) -> dict[str, Words]:
+def of_labels_and_regime() -> dict[str, Words]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((24, 3))
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
@@ -353,10 +353,6 @@ def of_labels_and_regime(folder: Path) -> dict[str, Words]:
     single, w = X.astype(np.float32), jnp.asarray(rng.standard_normal(3), jnp.float32)
     regime = measure_regime(f, w, 1.5 * w, single)
     trained = Training(f, [w, 1.5 * w], single, y)
-    source = folder / "mine.py"
-    source.write_text(
-        "import numpy as np\nimport offtangent as ot\ndef training(): return ot.regime.Training(abs, [], np.eye(2))\n"
-    )
     held_out = Arg((single, y), {"an int": 3, "one": (single,), "few labels": (single, y[:3])})
     held_out = held_out.saying("held_out|held-out")
     labelled = array(y).but("none", "one axis more").saying("y|labels")
@@ -442,11 +438,8 @@ def of_labels_and_regime(folder: Path) -> dict[str, Words]:
             samples=count(9),
             seed=count(0, least=0).saying("seed"),
             memory=count(10**8).or_none,
-            folder=path(folder / "followed").or_none,
+            kept=Arg(None, {"an int": 3, "text": "abc"}),
             watch=function(lambda _: None),
-        ),
-        "regime.files.read_training": words(
-            path=path(source), states=Arg([], {"missing": [folder / "none.pt"]}).saying("file"), torch=flag(False)
         ),
         "regime.course_page.course_figures": words(found=thing(follow(trained))),
         "regime.page.regime_page": words(found=thing(regime), name=thing("mine").but("text"), facts=facts),
@@ -459,7 +452,7 @@ def of_labels_and_regime(folder: Path) -> dict[str, Words]:
 
 def calls(folder: Path) -> dict[str, Words]:
     """The whole table; a few files are written into the folder."""
-    return of_data(folder) | of_linalg() | of_networks() | of_taylor_and_training(folder) | of_labels_and_regime(folder)
+    return of_data(folder) | of_linalg() | of_networks() | of_taylor_and_training(folder) | of_labels_and_regime()
 
 
 def fitted(name: str):

@@ -58,13 +58,12 @@ BEHIND_THE_DOOR = {
         labels.tasks.labels_of taylor.two_layer.TwoLayerExpansion.of
     """,
     "a command, which tests/labels, tests/regime and tests/test_cli.py run": """
-        labels.command.labels regime.command.regime
+        labels.command.labels
     """,
     "takes what `measure_regime` and `follow` have checked or found": """
         regime.words.ordinal regime.kernel.KernelAt.of regime.kernel.centred regime.kernel.layers
         regime.kernel.turned regime.measured.Regime.read regime.measured.bootstrap regime.movement.movements
-        regime.neurons.neurons_of regime.neurons.plain_name regime.pytorch.is_module regime.pytorch.translated
-        regime.scores.Scoring.of
+        regime.neurons.neurons_of regime.neurons.plain_name regime.scores.Scoring.of
     """,
 }
 
@@ -95,14 +94,14 @@ MADE_INSIDE = {
         training.directions.PerturbationState training.directions.RegulariserState training.perturbed.Algorithm1State
         training.randomised.FreshSignsState
     """,
-    "a protocol": "labels.tasks.Labels taylor.expansion.TaylorModel",
+    "a protocol": "labels.tasks.Labels regime.course.Kept taylor.expansion.TaylorModel",
 }
 
 NO_NETWORK = "data.fetch.download"  # of its calls only the bad ones can be made here
 
 # so many there were when this was written, and fewer there may not be
 WALKED = 245
-CALLED = 90
+CALLED = 89  # read_training went to `lab`, whose own tests give it wrongly
 VALUES = 1890
 UPPER = 502  # of `theory`, `kernels` and `special`, which tests/test_odd_input.py looks after
 TRIED = 156

@@ -29,8 +29,8 @@ from offtangent._telling import (
     told_of,
     untold,
 )
+from offtangent.lab import training_command as of_regime
 from offtangent.labels import command as of_labels
-from offtangent.regime import command as of_regime
 
 if TYPE_CHECKING:
     pass

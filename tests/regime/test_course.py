@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from offtangent._errors import InputError
+from offtangent.lab.trainings import KeptInFolder
 from offtangent.regime import Training, measure_regime
 from offtangent.regime.course import follow
 from offtangent.regime.measure import Start
@@ -42,10 +43,10 @@ def test_each_checkpoint_is_what_measuring_it_alone_gives(run):
 
 
 def test_what_is_stored_is_read_again_and_means_the_same(run, tmp_path, monkeypatch):
-    first = follow(run, folder=tmp_path)
+    first = follow(run, kept=KeptInFolder.open(tmp_path))
     told = []
     monkeypatch.setattr(Start, "measure", lambda *_: told.append(1))
-    again = follow(run, folder=tmp_path)
+    again = follow(run, kept=KeptInFolder.open(tmp_path))
     assert told == []
     assert json.dumps(again.summary()) == json.dumps(first.summary())
 
@@ -61,8 +62,8 @@ def test_a_run_that_was_ended_goes_on_where_it_was(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Start, "measure", ends)
     with pytest.raises(KeyboardInterrupt):
-        follow(run, folder=tmp_path)
-    follow(run, folder=tmp_path)
+        follow(run, kept=KeptInFolder.open(tmp_path))
+    follow(run, kept=KeptInFolder.open(tmp_path))
     assert count == [3]
 
 
@@ -97,7 +98,7 @@ def changed(run, what):
 
 @pytest.mark.parametrize("what", ["network", "constant", "start", "order", "seed", "labels", "held-out labels"])
 def test_what_numbers_depend_on_is_measured_again(run, tmp_path, monkeypatch, what):
-    follow(run, folder=tmp_path)
+    follow(run, kept=KeptInFolder.open(tmp_path))
     measure, count = Start.measure, []
 
     def counted(self, params):
@@ -106,17 +107,17 @@ def test_what_numbers_depend_on_is_measured_again(run, tmp_path, monkeypatch, wh
 
     monkeypatch.setattr(Start, "measure", counted)
     other, options = changed(run, what)
-    follow(other, folder=tmp_path, **options)
+    follow(other, kept=KeptInFolder.open(tmp_path), **options)
     assert len(count) == 2
 
 
 def test_a_damaged_file_is_measured_again(run, tmp_path):
-    first = follow(run, folder=tmp_path)
+    first = follow(run, kept=KeptInFolder.open(tmp_path))
     for path in (tmp_path / "cells").rglob("*.npz"):
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
-    assert follow(run, folder=tmp_path).summary() == first.summary()
+    assert follow(run, kept=KeptInFolder.open(tmp_path)).summary() == first.summary()
     assert len(list((tmp_path / "damaged").iterdir())) == 2
 
 

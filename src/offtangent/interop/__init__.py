@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from offtangent.interop import reductions as reductions
     from offtangent.interop import shapes as shapes
     from offtangent.interop import states as states
+    from offtangent.interop import trainings as trainings
     from offtangent.interop import translation as translation
     from offtangent.interop.pytorch import from_torch as from_torch
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from offtangent.lab import store as store
     from offtangent.lab import sweeps as sweeps
     from offtangent.lab import syntax as syntax
+    from offtangent.lab import training_command as training_command
+    from offtangent.lab import trainings as trainings
     from offtangent.lab import watches as watches
     from offtangent.lab import worker as worker
     from offtangent.lab import workers as workers

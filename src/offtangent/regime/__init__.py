@@ -5,16 +5,13 @@ from typing import TYPE_CHECKING
 from offtangent._lazy import lazily
 
 if TYPE_CHECKING:
-    from offtangent.regime import command as command
     from offtangent.regime import course as course
     from offtangent.regime import course_page as course_page
-    from offtangent.regime import files as files
     from offtangent.regime import kernel as kernel
     from offtangent.regime import measured as measured
     from offtangent.regime import movement as movement
     from offtangent.regime import neurons as neurons
     from offtangent.regime import page as page
-    from offtangent.regime import pytorch as pytorch
     from offtangent.regime import scores as scores
     from offtangent.regime import words as words
     from offtangent.regime.measure import measure_regime as measure_regime

@@ -1,30 +1,32 @@
 """A training followed from checkpoint to checkpoint, each of them stored as soon as it is measured."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
-import xarray as xr
 from jaxtyping import PyTree
 
 from offtangent._arguments import check_kind
 from offtangent._checks import check_count, require
 from offtangent._errors import a_kind
 from offtangent.kernels.blocks import take
-from offtangent.lab.codec import encode
-from offtangent.lab.fingerprints import fingerprint as of_code
-from offtangent.lab.store import Store
 from offtangent.regime.measure import Start
 from offtangent.regime.measured import Regime
-from offtangent.regime.pytorch import translated
 from offtangent.regime.training import Training
 from offtangent.taylor.checks import check_order
 from offtangent.training.checkpoint import fingerprint as of_arrays
 
 Watch = Callable[[str], None]
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """Where the numbers of checkpoints are kept by key; `lab.trainings.KeptInFolder` is one."""
+
+    def read(self, key: str, /) -> Mapping[str, Any] | None: ...
+    def write(self, key: str, numbers: Mapping[str, Any], /) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def follow(
     samples: int = 500,
     seed: int = 0,
     memory: int | None = None,
-    folder: Path | None = None,
+    kept: Kept | None = None,
     watch: Watch = lambda _: None,
 ) -> Course:
     """Measure a training at each of its checkpoints, against its start.
@@ -68,8 +70,8 @@ def follow(
         samples: How many inputs are drawn at random, and how many of those held out.
         seed: Of the draw.
         memory: Bytes that gradients may take at once, by default 256 MB.
-        folder: Where each checkpoint is stored as soon as it is measured, and read from when all is done again; None
-            for nowhere. What is read there is what the same code made of the same network, parameters and data.
+        kept: Where each checkpoint is kept as soon as it is measured, and read from when all is done again; None for
+            nowhere. Its keys are hashes of the network's own program, its parameters and the data.
         watch: Told what is going on.
 
     Returns:
@@ -88,36 +90,31 @@ def follow(
     check_count("seed", seed, least=0)
     check_order(order)
     require(callable(watch), f"watch is {a_kind(watch)}: expected a function of a text.")
-    require(folder is None or isinstance(folder, Path), f"folder is {a_kind(folder)}: expected a pathlib.Path.")
+    require(kept is None or isinstance(kept, Kept), f"kept is {a_kind(kept)}: expected a lab.trainings.KeptInFolder.")
     if memory is not None:
         check_count("memory", memory)
-    some = translated(training).drawn(samples, seed=seed)
+    some = training.drawn(samples, seed=seed)
     held_out = None if some.X_test is None else (some.X_test, some.y_test)
     start = Start(some.f, some.checkpoints[0], some.X, some.y, held_out, order, some.loss, memory)
-    store = None if folder is None else Store.open(folder)
-    around = "" if store is None else _key_of_start(start)
+    around = "" if kept is None else _key_of_start(start)
     found = []
     for number, params in enumerate(some.checkpoints[1:], start=1):
         watch(f"checkpoint {number} of {len(some.checkpoints) - 1}")
-        key = "" if store is None else of_arrays(around, _leaves(params))
-        stored = store.read(key) if store is not None else None
-        if stored is not None:
-            found.append(Regime.read(stored[1]["regime"]))
-            continue
-        found.append(start.measure(params))
-        if store is not None:
-            store.write(key, encode(xr.Dataset(), {"key": key, "regime": found[-1].summary()}))
+        key = "" if kept is None else of_arrays(around, _leaves(params))
+        numbers = None if kept is None else kept.read(key)
+        found.append(start.measure(params) if numbers is None else Regime.read(numbers))
+        if kept is not None and numbers is None:
+            kept.write(key, found[-1].summary())
     return Course(some.names[1:], tuple(found))
 
 
 def _key_of_start(start: Start) -> str:
-    """What numbers depend on but for the checkpoint: our code, the network's own program, its start, and data."""
-    code = of_code(Path(__file__).with_name("measure.py")).code
+    """What numbers depend on but for our code and the checkpoint: the network's own program, its start, and data."""
     program = eqx.filter_make_jaxpr(start.f)(start.params0, take(start.X, slice(0, 1)))[0]
     text = re.sub(r"0x[0-9a-f]+", "", str(program.jaxpr))  # where a function lies in memory
     y, held_out = start.y, start.held_out
     parts = (list(program.consts), _leaves(start.params0), start.X, y, held_out)
-    return of_arrays(code, text, start.order, start.loss, parts)
+    return of_arrays(text, start.order, start.loss, parts)
 
 
 def _leaves(params: PyTree) -> PyTree:

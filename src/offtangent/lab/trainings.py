@@ -1,15 +1,23 @@
-"""A training read from a user's Python file, and a PyTorch module with its state dicts made one."""
+"""A training read from a user's Python file, and the numbers of its checkpoints kept in a folder."""
 
+import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import xarray as xr
 
 from offtangent._checks import require
 from offtangent._errors import InputError, a_kind
+from offtangent.interop.trainings import is_module, translated
+from offtangent.lab.codec import encode
+from offtangent.lab.fingerprints import fingerprint
 from offtangent.lab.importing import load
 from offtangent.lab.questions import asking
-from offtangent.regime.pytorch import is_module
+from offtangent.lab.store import Store
+from offtangent.regime import measure
 from offtangent.regime.training import Training
 
 HINT = (
@@ -52,4 +60,36 @@ def read_training(path: Path, states: Sequence[Path] = (), *, torch: bool = Fals
             is_module(found.f),
             f"{path.name}: f is {a_kind(found.f)}, where --torch and state dicts need a PyTorch module.",
         )
-    return replace(found, checkpoints=list(states)) if states else found
+    return translated(replace(found, checkpoints=list(states)) if states else found)
+
+
+@dataclass(frozen=True)
+class KeptInFolder:
+    """Numbers of checkpoints in an output folder, each file whole or absent and with its checksum, as results are.
+
+    Attributes:
+        store: The folder.
+        code: The hash of our own code that measures, which is part of every key.
+    """
+
+    store: Store
+    code: str
+
+    @classmethod
+    def open(cls, folder: Path) -> "KeptInFolder":
+        """Make the folder if need be, and see that it can be written."""
+        return cls(Store.open(folder), fingerprint(Path(measure.__file__)).code)
+
+    def read(self, key: str, /) -> Mapping[str, Any] | None:
+        """The numbers under a key, or None; what is damaged is set aside."""
+        stored = self.store.read(self._whole(key))
+        numbers: Mapping[str, Any] | None = None if stored is None else stored[1]["regime"]
+        return numbers
+
+    def write(self, key: str, numbers: Mapping[str, Any], /) -> None:
+        """Keep numbers under a key."""
+        whole = self._whole(key)
+        self.store.write(whole, encode(xr.Dataset(), {"key": whole, "regime": dict(numbers)}))
+
+    def _whole(self, key: str) -> str:
+        return hashlib.sha256(f"{self.code} {key}".encode()).hexdigest()

@@ -139,13 +139,14 @@ def test_state_dicts_of_a_pytorch_module_are_followed(states):
 
 
 def test_state_dicts_in_python_are_those_of_their_files(states):
+    from offtangent.interop.trainings import translated
     from offtangent.regime import Training
     from offtangent.regime.course import follow
 
     torch = pytest.importorskip("torch")
     _, files, module, run = states
     dicts = [torch.load(file, weights_only=True) for file in files]
-    by_dict, by_file = (follow(Training(module, given, run.X, run.y)) for given in (dicts, list(files)))
+    by_dict, by_file = (follow(translated(Training(module, given, run.X, run.y))) for given in (dicts, list(files)))
     assert by_dict.summary() == by_file.summary()
 
 

@@ -49,14 +49,13 @@ def regime(
     check_folder(folder)
     with going_on() as watch:
         watch("loading the library")
+        from offtangent.lab.trainings import KeptInFolder, read_training
         from offtangent.regime.course import follow
-        from offtangent.regime.files import read_training
 
         watch(f"reading {file}")
         training = read_training(file, states or [], torch=torch)
-        found = follow(
-            training, order=order, samples=samples, seed=seed, memory=memory * 2**20, folder=folder, watch=watch
-        )
+        kept = KeptInFolder.open(folder)
+        found = follow(training, order=order, samples=samples, seed=seed, memory=memory * 2**20, kept=kept, watch=watch)
         watch("writing the page")
         page = write_found(found, file, folder / NUMBERS, folder / PAGE, _page)
     with telling():
